@@ -6,7 +6,7 @@
 #define EMULATOR_ASYNC_ASYNC_H
 
 #include "check/check.h"
-#include "core/machine.h"
+#include "machine/machine.h"
 #include "memory/memory.h"
 
 typedef struct emu_operation emu_operation;

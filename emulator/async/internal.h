@@ -3,7 +3,7 @@
 #define EMULATOR_ASYNC_INTERNAL_H
 
 #include "async/async.h"
-#include "exec/decode.h"
+#include "machine/decode.h"
 
 /* ---- mbarriers --------------------------------------------------------------------------------------------------- */
 enum { EMU_MBARRIER_MOST = (1 << 20) - 1 }; /* of arrivals and of bytes, either sign */

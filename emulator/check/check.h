@@ -13,8 +13,8 @@
 #ifndef EMULATOR_CHECK_CHECK_H
 #define EMULATOR_CHECK_CHECK_H
 
-#include "core/machine.h"
-#include "memory/memory.h"
+#include "machine/access.h"
+#include "machine/machine.h"
 
 typedef struct emu_clock emu_clock; /* NULL is a clock that knows nothing */
 

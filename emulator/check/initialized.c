@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "check/record.h"
-#include "exec/decode.h"
+#include "machine/decode.h"
 
 static void mark(emu_shadow *shadow, uint64_t at, uint64_t bytes) {
     for (uint64_t end = at + bytes; at < end;) {

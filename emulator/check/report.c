@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check/record.h"
-#include "exec/decode.h"
+#include "machine/decode.h"
 
 enum { TEXT = 700, TOLD = 256 };
 

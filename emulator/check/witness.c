@@ -7,7 +7,6 @@
 
 #include "check/record.h"
 #include "check/witness.h"
-#include "memory/memory.h"
 
 enum { OLD = 8 /* written since the first begin and before the last one */ };
 
@@ -43,23 +42,11 @@ void emu_witness_access(emu_shadow *shadow, const emu_access *access, uint64_t a
     if (shadow->hosted && (access->kind & EMU_WRITE)) seen.fetched += bytes;
 }
 
-static emu_allocation *within(const void *memory, uint64_t bytes) {
-    emu_allocation *a = emu_memory_find(memory);
-    if (!a || !a->shadow || a->freed) return NULL;
-    return (uint64_t)((const uint8_t *)memory - a->memory) + bytes <= a->bytes ? a : NULL;
+void emu_witness_from_host(emu_shadow *shadow, uint64_t at, uint64_t bytes) {
+    memset(flags_of(shadow) + at, EMULATOR_FROM_HOST, bytes);
 }
 
-void emu_witness_copy(void *to, const void *from, uint64_t bytes) {
-    static const emu_access read = {.kind = EMU_READ}, write = {.kind = EMU_WRITE};
-    emu_allocation *source = from ? within(from, bytes) : NULL, *target = within(to, bytes);
-    if (source)
-        emu_witness_access(source->shadow, &read, (uint64_t)((const uint8_t *)from - source->memory), bytes, "");
-    if (target && (source || !from))
-        emu_witness_access(target->shadow, &write, (uint64_t)((uint8_t *)to - target->memory), bytes, "");
-    else if (target)
-        memset(flags_of(target->shadow) + ((uint8_t *)to - target->memory), EMULATOR_FROM_HOST, bytes);
-    if (source && !target) seen.fetched += bytes;
-}
+void emu_witness_fetched(uint64_t bytes) { seen.fetched += bytes; }
 
 void emu_witness_enqueued(const void *stream) { seen.elsewhere += emu_witnessing && stream != stream_asked; }
 
@@ -89,10 +76,8 @@ void emulator_witness_end(emulator_witness *out) {
     *out = seen;
 }
 
-void emulator_witness_bytes(const void *memory, size_t bytes, unsigned char *flags) {
-    memset(flags, 0, bytes);
-    emu_allocation *a = within(memory, bytes);
-    if (!a || !a->shadow->witness) return;
-    const unsigned char *from = a->shadow->witness + ((const uint8_t *)memory - a->memory);
-    for (size_t i = 0; i < bytes; i++) flags[i] = from[i] & (EMULATOR_READ | EMULATOR_WROTE | EMULATOR_FROM_HOST);
+void emu_witness_flags(const emu_shadow *shadow, uint64_t at, uint64_t bytes, unsigned char *flags) {
+    if (!shadow->witness) return;
+    for (uint64_t i = 0; i < bytes; i++)
+        flags[i] = shadow->witness[at + i] & (EMULATOR_READ | EMULATOR_WROTE | EMULATOR_FROM_HOST);
 }

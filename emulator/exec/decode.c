@@ -1,5 +1,5 @@
 /* From a parsed function to a program. The tables of all parts are joined here. */
-#include "exec/decode.h"
+#include "machine/decode.h"
 
 #include <stdarg.h>
 #include <stdio.h>

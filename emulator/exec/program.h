@@ -2,7 +2,8 @@
 #ifndef EMULATOR_EXEC_PROGRAM_H
 #define EMULATOR_EXEC_PROGRAM_H
 
-#include "exec/decode.h"
+#include "exec/warp.h"
+#include "machine/decode.h"
 
 /* ---- memory that lives as long as the code
  * ------------------------------------------------------------------------------ */

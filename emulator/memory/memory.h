@@ -2,7 +2,8 @@
 #ifndef EMULATOR_MEMORY_MEMORY_H
 #define EMULATOR_MEMORY_MEMORY_H
 
-#include "core/machine.h"
+#include "machine/access.h"
+#include "machine/machine.h"
 
 /* ---- allocations of global memory: at host addresses, found by address ---- */
 typedef enum emu_memory_kind { EMU_DEVICE, EMU_PINNED, EMU_MANAGED, EMU_VARIABLE } emu_memory_kind;
@@ -31,32 +32,6 @@ uint64_t emu_memory_capacity(void);                   /* bytes that the device i
 void emu_memory_host_wrote(void *address, uint64_t bytes);
 
 /* ---- access ---- */
-typedef enum emu_access_kind {
-    EMU_READ = 1,
-    EMU_WRITE = 2,
-    EMU_UPDATE = 3 /* atomic read and write */
-} emu_access_kind;
-typedef enum emu_semantics {
-    EMU_WEAK,
-    EMU_VOLATILE,
-    EMU_RELAXED,
-    EMU_ACQUIRE,
-    EMU_RELEASE,
-    EMU_ACQUIRE_RELEASE
-} emu_semantics;
-typedef enum emu_scope { EMU_SCOPE_CTA, EMU_SCOPE_CLUSTER, EMU_SCOPE_GPU, EMU_SCOPE_SYS } emu_scope;
-typedef struct emu_access {
-    emu_access_kind kind;
-    emu_semantics semantics;
-    emu_scope scope;
-    ptx_space space; /* PTX_GENERIC: told from the address. PTX_SHARED: 32-bit shared address */
-    bool cluster;    /* .shared::cluster: other blocks' shared memory may be meant; without it that is a finding */
-    uint32_t bytes;  /* a lane; also the alignment that is demanded, unless align says otherwise */
-    uint32_t align;
-    bool engine;      /* the warp names it to an engine, which accesses it later */
-    bool after_reads; /* of an engine's write: generic reads before it need a proxy fence, as writes do */
-} emu_access;
-
 /* Resolves the lanes' addresses to host pointers, after bounds, alignment, lifetime, initialization and races were
  * checked, and orders (acquire, release) applied. False: a finding that ends the launch (the caller returns EMU_ABORT).
  * Pointers of other lanes are not written. */

@@ -3,7 +3,7 @@
 #define EMULATOR_MEMORY_PARTS_H
 
 #include "check/check.h"
-#include "exec/decode.h"
+#include "machine/decode.h"
 #include "memory/memory.h"
 
 #define EMU_ALL_LANES 0xffffffffu

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_MMA_DECODE_H
 #define EMULATOR_MMA_DECODE_H
 
-#include "exec/decode.h"
+#include "machine/decode.h"
 
 emu_decode emu_decode_mma, emu_decode_wgmma, emu_decode_ldmatrix, emu_decode_stmatrix, emu_decode_movmatrix,
     emu_decode_wmma;

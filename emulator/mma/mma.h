@@ -2,7 +2,7 @@
 #ifndef EMULATOR_MMA_MMA_H
 #define EMULATOR_MMA_MMA_H
 
-#include "core/machine.h"
+#include "machine/machine.h"
 
 /* d[i] = c + sum over k of a[k] b[k], as one architecture's unit does it: products exact, aligned to the largest
  * exponent, truncated to so many fraction bits, summed, then rounded or truncated to the accumulator's type; longer k

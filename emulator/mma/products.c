@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/decode.h"
+#include "machine/decode.h"
 #include "mma/decode.h"
 
 /* ---- records --------------------------------------------------------------------------------------------- */

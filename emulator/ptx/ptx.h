@@ -2,7 +2,7 @@
  * that runs. Syntax: NVIDIA's PTX ISA, version 9.0.
  *
  * The parser knows the grammar and no instruction: an instruction is its words ("cvt", "rn", "bf16x2", "f32") and its
- * operands. Which words and operands an instruction may have is known by what decodes it (exec/decode.h).
+ * operands. Which words and operands an instruction may have is known by what decodes it (machine/decode.h).
  * A kernel's body is parsed when it is first asked for: a file of ten megabytes opens in milliseconds. */
 #ifndef EMULATOR_PTX_PTX_H
 #define EMULATOR_PTX_PTX_H

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check/witness.h"
+#include "memory/witness.h"
 #include "memory/memory.h"
 #include "runtime/runtime.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/decode.h"
+#include "machine/decode.h"
 #include "memory/memory.h"
 #include "runtime/limits.h"
 #include "runtime/runtime.h"

@@ -5,7 +5,8 @@
 
 #include "async/async.h"
 #include "check/check.h"
-#include "exec/decode.h"
+#include "exec/warp.h"
+#include "machine/decode.h"
 #include "memory/memory.h"
 #include "mma/mma.h"
 #include "runtime/schedule.h"

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_RUNTIME_RESIDENT_H
 #define EMULATOR_RUNTIME_RESIDENT_H
 
-#include "core/machine.h"
+#include "machine/machine.h"
 
 /* How much of a grid may be resident. */
 typedef struct emu_window {

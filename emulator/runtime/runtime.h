@@ -8,7 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "check/check.h"
-#include "core/machine.h"
+#include "machine/machine.h"
 
 /* ---- state of the process (state.c) ---------------------------------------------------------------------------- */
 bool emu_lock(void);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "async/async.h"
-#include "exec/decode.h"
+#include "exec/warp.h"
+#include "machine/decode.h"
 #include "runtime/resident.h"
 
 enum {

@@ -6,7 +6,7 @@
 #ifndef EMULATOR_RUNTIME_SCHEDULE_H
 #define EMULATOR_RUNTIME_SCHEDULE_H
 
-#include "core/machine.h"
+#include "machine/machine.h"
 
 /* The grid may run from now on. Its seed, begin_clock and `after` are set. */
 void emu_schedule_add(emu_grid *);

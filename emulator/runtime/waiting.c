@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/decode.h"
+#include "exec/warp.h"
+#include "machine/decode.h"
 #include "runtime/resident.h"
 
 enum { GROUPS = 24, LINE = 600 };

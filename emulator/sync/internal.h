@@ -2,7 +2,7 @@
 #ifndef EMULATOR_SYNC_INTERNAL_H
 #define EMULATOR_SYNC_INTERNAL_H
 
-#include "exec/decode.h"
+#include "machine/decode.h"
 #include "sync/sync.h"
 
 /* What an instruction at a barrier of the block does; emu_op's kind. */

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_SYNC_SYNC_H
 #define EMULATOR_SYNC_SYNC_H
 
-#include "core/machine.h"
+#include "machine/machine.h"
 
 /* Lanes have exited (warp->exited has them, or will): barriers that wait for all threads of the block or cluster count
  * without them. */

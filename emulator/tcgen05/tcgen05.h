@@ -2,7 +2,7 @@
 #ifndef EMULATOR_TCGEN05_TCGEN05_H
 #define EMULATOR_TCGEN05_TCGEN05_H
 
-#include "core/machine.h"
+#include "machine/machine.h"
 
 /* For exec/, before each op while emu_tensor_pending(): reports if the op reads a register that a tcgen05.ld writes which
  * the warp has not waited for. */

@@ -7,7 +7,7 @@
 
 #include "async/internal.h"
 #include "check/check.h"
-#include "exec/decode.h"
+#include "machine/decode.h"
 #include "mma/decode.h"
 #include "tcgen05/tcgen05.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "exec/decode.h"
+#include "machine/decode.h"
 #include "memory/memory.h"
 #include "runtime/schedule.h"
 

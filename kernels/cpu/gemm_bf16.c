@@ -4,7 +4,7 @@
 #include "cpu/gemm.h"
 #include "cpu/gemm_product.h"
 #include "cpu/vec_bf16.h"
-#include "quantize/rule.h"
+#include "model/number.h"
 
 /* Below this many multiply-adds one thread finishes before a second one wakes up. */
 static const double alone = 5e5;

@@ -15,7 +15,7 @@
 #ifndef RIDGE_CPU_GEMM_BF16_H
 #define RIDGE_CPU_GEMM_BF16_H
 
-#include "model/cpu_cost.h"
+#include "cpu/cost.h"
 #include "ridge/target.h"
 
 /* Element (i, d), of line i (a row of A, a column of B) at depth d, is at[i * line + d * depth]; line or depth is 1. */

@@ -7,7 +7,7 @@
  * rest.
  *
  * Threads split the rows, the columns or, where C is small, the depth; each runs a product of its own.
- * kernels/model/product_ways.c says which way is cheapest. */
+ * kernels/gemm/product_ways.c says which way is cheapest. */
 #ifndef RIDGE_CPU_GEMM_PRODUCT_H
 #define RIDGE_CPU_GEMM_PRODUCT_H
 
@@ -58,9 +58,9 @@ typedef struct gemm_facts {
     ridge_isa isa;
 } gemm_facts;
 
-/* kernels/model/product_ways.c */
+/* kernels/gemm/product_ways.c */
 const char *gemm_way_refusal(gemm_way way, const gemm_facts *f); /* NULL: takes it */
-/* A thread's work in beats (model/cpu_cost.h), and the elements of its operands and of its results. */
+/* A thread's work in beats (cpu/cost.h), and the elements of its operands and of its results. */
 double gemm_way_beats(gemm_way way, const gemm_facts *f);
 double gemm_operands(const gemm_facts *f);
 double gemm_results(const gemm_facts *f);

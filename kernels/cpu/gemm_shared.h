@@ -14,7 +14,7 @@ enum { GEMM_SHARED_NR_LEAST = 2, GEMM_SHARED_KC_LEAST = 384 };
 RIDGE_ISA_LIST(GEMM_SHARED_DECLARE)
 #undef GEMM_SHARED_DECLARE
 
-/* kernels/model/product_ways.c */
+/* kernels/gemm/product_ways.c */
 size_t gemm_shared_scratch(int64_t m, int64_t n, int64_t k, int threads);
 double gemm_shared_beats(const gemm_facts *f);
 ridge_traffic gemm_shared_traffic(const gemm_facts *f);

@@ -14,7 +14,7 @@ RIDGE_CPU_DECLARE(linear_softmax_cpu_wide); /* linear_softmax_wide.h: RIDGE_UNSU
 RIDGE_CPU_DECLARE(linear_softmax_cpu_fused);
 RIDGE_CPU_DECLARE(linear_softmax_cpu_product);
 
-typedef enum linear_way { LINEAR_WAY_WIDE, LINEAR_WAY_FUSED, LINEAR_WAY_PRODUCT } linear_way; /* model/linear_ways.h */
+typedef enum linear_way { LINEAR_WAY_WIDE, LINEAR_WAY_FUSED, LINEAR_WAY_PRODUCT } linear_way; /* linear/cpu_ways.h */
 
 /* Layout of w: the stride is between depth steps (row-major) or between classes (column-major). */
 typedef struct linear_order {

@@ -9,8 +9,8 @@
 #ifndef RIDGE_KERNELS_CPU_ROW_H
 #define RIDGE_KERNELS_CPU_ROW_H
 
-#include "cpu/row_temporary.h"
 #include "cpu/vec.h"
+#include "model/row_temporary.h"
 #include "ridge/target.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* Norms of rows with any activation, and with a residual, on a CPU (cuda/rows/norm.h). Included once by a target's
+/* Norms of rows with any activation, and with a residual, on a CPU (model/row_norm.h). Included once by a target's
  * cpu.c, which defines ROW_NORM_NAME, _KIND, _RESIDUAL and _WEIGHTS as its target.c does. */
 #include <float.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include "cpu/row_reduce.h"
 #include "cpu/row_weights.h"
 #include "cpu/vec_activation.h"
-#include "cuda/rows/norm.h"
+#include "model/row_norm.h"
 #include "model/token.h"
 
 #define ROW_NORM_FN(what) TOKEN_JOIN(ROW_NORM_NAME, what)

@@ -1,4 +1,4 @@
-/* Forms of softmax of rows on a CPU (cuda/rows/softmax_form.h). Included once by a target's cpu.c, which defines
+/* Forms of softmax of rows on a CPU (model/row_softmax.h). Included once by a target's cpu.c, which defines
  * ROW_SOFTMAX_NAME and ROW_SOFTMAX_MASKED as its target.c does.
  *
  * Running maxima start at -FLT_MAX, not at -inf: a row of -inf then sums to 0 and becomes NaN, as it must. */
@@ -7,7 +7,7 @@
 
 #include "cpu/row_reduce.h"
 #include "cpu/vec_math.h"
-#include "cuda/rows/softmax_form.h"
+#include "model/row_softmax.h"
 #include "model/token.h"
 
 #define ROW_SOFTMAX_FN(what) TOKEN_JOIN(ROW_SOFTMAX_NAME, what)

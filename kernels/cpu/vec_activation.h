@@ -1,9 +1,9 @@
-/* The activations of cuda/epilogue/activation.h on vectors. Included by files that are compiled for an instruction set. */
+/* The activations of model/activation.h on vectors. Included by files that are compiled for an instruction set. */
 #ifndef RIDGE_KERNELS_CPU_VEC_ACTIVATION_H
 #define RIDGE_KERNELS_CPU_VEC_ACTIVATION_H
 
 #include "cpu/vec_gelu.h"
-#include "cuda/epilogue/activation.h"
+#include "model/activation.h"
 
 VF_INLINE vf vf_gelu_tanh(vf h) {
     const vf one = vf_set1(1.0f);

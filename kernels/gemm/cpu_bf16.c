@@ -3,7 +3,7 @@
 
 #include "gemm/cpu.h"
 
-/* Beats (model/cpu_cost.h), of a Zen 5 core: the multiply-adds of a row's pair with two vectors, by each tile; a pair that is
+/* Beats (cpu/cost.h), of a Zen 5 core: the multiply-adds of a row's pair with two vectors, by each tile; a pair that is
  * packed; an element of C. */
 static const double tile[] = {1.02, 3}, packed = 0.5, result = 0.1;
 

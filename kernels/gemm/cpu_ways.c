@@ -1,8 +1,8 @@
 #include <math.h>
 
 #include "cpu/gemm_shared.h"
+#include "cpu/cost.h"
 #include "gemm/cpu.h"
-#include "model/cpu_cost.h"
 
 static gemm_facts facts_of(const gemm_problem *g) {
     return (gemm_facts){.m = g->m,

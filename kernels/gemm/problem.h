@@ -3,7 +3,7 @@
 #ifndef RIDGE_GEMM_PROBLEM_H
 #define RIDGE_GEMM_PROBLEM_H
 
-#include "cuda/epilogue/activation.h"
+#include "model/activation.h"
 #include "model/matmul_dims.h"
 #include "ridge/target.h"
 
@@ -16,7 +16,7 @@ enum { GEMM_A, GEMM_B, GEMM_C }; /* inputs first: C is out[0] */
 enum { GEMM_BETA = GEMM_OPTIONS, GEMM_FUNCTION, GEMM_HAS_ADDEND, GEMM_HAS_BIAS, GEMM_HAS_ROW_BIAS, GEMM_TERMS_OPTIONS };
 enum { GEMM_ADDEND = GEMM_C, GEMM_BIAS, GEMM_ROW_BIAS, GEMM_D };
 enum { GEMM_PLAIN, GEMM_WITH_TERMS };
-/* Functions: those of cuda/epilogue/activation.h, and the square of ReLU. */
+/* Functions: those of model/activation.h, and the square of ReLU. */
 enum { GEMM_RELU_SQUARED = ACTIVATIONS, GEMM_FUNCTIONS };
 
 /* Element (i, j) is `i line + j step` elements behind the first; one of them is 1. */

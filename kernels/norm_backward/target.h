@@ -8,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "cpu/row_temporary.h"
+#include "model/row_temporary.h"
 #include "model/token.h"
 #include "norm_backward/norm_backward.h"
 

@@ -2,8 +2,8 @@
 #ifndef RIDGE_KERNELS_SPARSE_ROWS_H
 #define RIDGE_KERNELS_SPARSE_ROWS_H
 
+#include "model/sparse_codes.h"
 #include "ridge/target.h"
-#include "sparse/pattern.h"
 
 typedef struct sparse_matrix {
     const float *values;

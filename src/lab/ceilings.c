@@ -3,7 +3,7 @@
 
 #include "device/device.h"
 #include "lab/run_parts.h"
-#include "machine/ceilings/gpu.h"
+#include "machine/survey/survey.h"
 
 /* A measurement in progress: who follows it, and when it must end. */
 typedef struct measurement {

@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "lab/run_parts.h"
+#include "machine/survey/survey.h"
 #include "roofline/place.h"
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */

@@ -7,4 +7,4 @@
 #define ROW_NORM_SUMMARY "sum of two matrices, and its layer norm, with an activation"
 #define ROW_NORM_INPUTS \
     ROW_NORM_MATRIX("x"), ROW_NORM_MATRIX("residual"), ROW_NORM_WEIGHT("gamma"), ROW_NORM_WEIGHT("beta")
-#include "model/row_norm_target.h"
+#include "rows/row_norm_target.h"

@@ -5,7 +5,7 @@
 #include "cpu/gemm_product.h"
 #include "gemm/batched.h"
 #include "gemm/library.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 #include "peer/cublaslt.h"
 
 RIDGE_CPU_DECLARE(batched_gemm_cpu_baseline);

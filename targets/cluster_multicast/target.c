@@ -1,7 +1,7 @@
 /* C[m,n] = A[m,k] B[k,n]      bf16 or f16, sums in fp32, rows possibly strided; GPU only
  * 2 m n k FLOP; least traffic 2 (m k + k n + m n) bytes. The pair differs in one thing: how many blocks share what TMA
  * brings from L2. */
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 
 RIDGE_CUDA_DECLARE(cluster_multicast_cuda_alone);
 RIDGE_CUDA_DECLARE(cluster_multicast_cuda_of_2);

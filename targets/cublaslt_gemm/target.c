@@ -2,7 +2,7 @@
  * 2 m n k FLOP; least traffic 2 (m k + k n + m n) bytes. The pair: a kernel as a textbook has it, and the vendor's
  * library with the quickest of its algorithms. */
 #include "gemm/library.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 #include "peer/cublaslt.h"
 
 RIDGE_CUDA_DECLARE(cublaslt_gemm_cuda_baseline);

@@ -2,7 +2,7 @@
  * 2 m n k FLOP; least traffic 2 (m k + k n + m n) bytes. The pair: cuBLASLt's first guess, as a program gets it that does not
  * search, and CUTLASS's Hopper kernels. */
 #include "gemm/library.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 #include "peer/cublaslt.h"
 
 RIDGE_CUDA_DECLARE(cutlass_gemm_cuda_automatic);

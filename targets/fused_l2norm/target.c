@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "cpu/row_temporary.h"
 #include "cuda/rows/cases.h"
 #include "fused_l2norm.h"
+#include "model/row_temporary.h"
 
 RIDGE_CPU_DECLARE(l2norm_cpu_baseline);
 RIDGE_CPU_DECLARE(l2norm_cpu_optimized);

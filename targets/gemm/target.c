@@ -4,8 +4,8 @@
 
 #include "gemm/cpu.h"
 #include "gemm/library.h"
+#include "gemm/matmul_target.h"
 #include "gemm/ways.h"
-#include "model/matmul_target.h"
 #include "peer.h"
 #include "peer/cublaslt.h"
 #include "peer/onednn.h"

@@ -5,8 +5,8 @@
 
 #include "gemm/cpu.h"
 #include "gemm/library.h"
+#include "gemm/matmul_target.h"
 #include "gemm/ways.h"
-#include "model/matmul_target.h"
 #include "peer/cublaslt.h"
 
 RIDGE_CUDA_DECLARE(gemm_epilogue_cuda_baseline);

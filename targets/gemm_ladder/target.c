@@ -3,7 +3,7 @@
  * last, each a variant of this one target, and the vendor's library beside them: `ridge run gemm_ladder` is one table.
  * THIS IS THE ONE LIST: a line more is a rung more. Each is explained where its kernel lies. */
 #include "gemm/library.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 #include "peer/cublaslt.h"
 
 /*  X(name, compute capability, refusal, launch, idea) */

@@ -5,7 +5,7 @@
 
 #include "cpu/gemm_product.h"
 #include "gemm/grouped.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 
 RIDGE_CPU_DECLARE(grouped_gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(grouped_gemm_cpu_optimized);

@@ -2,9 +2,9 @@
  * C: [m,n], f32 or bf16      2 m n k operations; least traffic size(A) + size(B) + size(C) bytes and scales. See README.md. */
 #include <math.h>
 
-#include "int8_gemm.h"
+#include "cpu/cost.h"
 #include "gemm/gemm8.h"
-#include "model/cpu_cost.h"
+#include "int8_gemm.h"
 
 RIDGE_CPU_DECLARE(int8_gemm_cpu_baseline);
 #if defined(__x86_64__)

@@ -6,4 +6,4 @@
 #define ROW_NORM_WEIGHTS 0
 #define ROW_NORM_SUMMARY "x / max(||x||, eps) of each row, with an activation"
 #define ROW_NORM_INPUTS ROW_NORM_MATRIX("x")
-#include "model/row_norm_target.h"
+#include "rows/row_norm_target.h"

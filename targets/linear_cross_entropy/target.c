@@ -6,7 +6,7 @@
 #define CE_PLACES linear_cross_entropy_places
 #define CE_GRADIENTS false
 #define CE_OPTIMIZED linear_cross_entropy_cuda_optimized
-#include "model/cross_entropy_target.h"
+#include "linear/loss_target.h"
 
 enum { W_BY_COLUMNS = 1 << CE_W, ALL_BY_COLUMNS = W_BY_COLUMNS };
 

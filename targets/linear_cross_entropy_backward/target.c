@@ -6,7 +6,7 @@
 #define CE_PLACES linear_cross_entropy_backward_places
 #define CE_GRADIENTS true
 #define CE_OPTIMIZED linear_cross_entropy_backward_cuda_optimized
-#include "model/cross_entropy_target.h"
+#include "linear/loss_target.h"
 
 enum { W_BY_COLUMNS = 1 << CE_W, DW_BY_COLUMNS = 1 << (6 + 1), ALL_BY_COLUMNS = W_BY_COLUMNS | DW_BY_COLUMNS };
 

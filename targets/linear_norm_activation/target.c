@@ -6,8 +6,8 @@
 
 #include "cpu/gemm_product.h"
 #include "gemm/library.h"
+#include "gemm/matmul_target.h"
 #include "linear_norm_activation.h"
-#include "model/matmul_target.h"
 #include "model/norm_eps.h"
 #include "model/norm_weight.h"
 #include "peer/cublaslt.h"

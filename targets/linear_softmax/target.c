@@ -4,8 +4,8 @@
  * Least traffic: every operand once, batch depth + depth classes + classes + batch classes elements. */
 #include <math.h>
 
+#include "linear/cpu_ways.h"
 #include "linear_softmax.h"
-#include "model/linear_ways.h"
 #include "peer/cublaslt.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
@@ -13,7 +13,7 @@
 static const linear_softmax_dims dims = {
     .batch = LINEAR_BATCH, .heads = -1, .depth = LINEAR_DEPTH, .classes = LINEAR_CLASSES};
 #define DIMS dims
-#include "model/linear_softmax_target.h"
+#include "linear/softmax_target.h"
 
 #define EDGE_CUDA(type) .dtype = RIDGE_##type, .edge = true, .only = RIDGE_ONLY_CUDA
 

@@ -3,4 +3,4 @@
 #define ROW_SOFTMAX_NAME masked_softmax
 #define ROW_SOFTMAX_MASKED 1
 #define ROW_SOFTMAX_SUMMARY "softmax of each row times a scale plus a mask, or its logarithm"
-#include "model/row_softmax_target.h"
+#include "rows/row_softmax_target.h"

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "cpu/row_temporary.h"
+#include "model/row_temporary.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(memory_bound_cpu_baseline);

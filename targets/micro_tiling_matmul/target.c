@@ -2,11 +2,11 @@
  * 2 m n k FLOP; least traffic size(A) + size(B) + size(C). Compute-bound from about m = n = k = 100 on. */
 #include <math.h>
 
+#include "cpu/cost.h"
 #include "cpu/gemm_shared.h"
 #include "gemm/any.h"
+#include "gemm/matmul_target.h"
 #include "matmul.h"
-#include "model/cpu_cost.h"
-#include "model/matmul_target.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
 #include "tiles.h"

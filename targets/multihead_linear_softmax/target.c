@@ -5,7 +5,7 @@
  * elements. */
 #include <math.h>
 
-#include "model/linear_ways.h"
+#include "linear/cpu_ways.h"
 #include "multihead_linear_softmax.h"
 #include "peer/cublaslt.h"
 
@@ -15,7 +15,7 @@ static const linear_softmax_dims dims = {
 static const linear_softmax_dims dims_apart = {
     .batch = HEADS_BATCH, .heads = HEADS_HEADS, .depth = HEADS_DEPTH, .classes = HEADS_CLASSES, .apart = true};
 #define DIMS dims
-#include "model/linear_softmax_target.h"
+#include "linear/softmax_target.h"
 
 #define EDGE_CUDA(type) .dtype = RIDGE_##type, .edge = true, .only = RIDGE_ONLY_CUDA
 

@@ -8,7 +8,7 @@
 #define NORM_FLOPS 11.0
 #define NORM_CENTERED true
 #define NORM_SWEEPS 3.0
-#include "model/norm_target.h"
+#include "rows/norm_target.h"
 
 RIDGE_CPU_DECLARE(norm_activation_cpu_baseline);
 RIDGE_CPU_DECLARE(norm_activation_cpu_optimized);

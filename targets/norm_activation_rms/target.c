@@ -8,7 +8,7 @@
 #define NORM_FLOPS 7.0
 #define NORM_CENTERED false
 #define NORM_SWEEPS 2.0
-#include "model/norm_target.h"
+#include "rows/norm_target.h"
 
 RIDGE_CPU_DECLARE(norm_activation_rms_cpu_baseline);
 RIDGE_CPU_DECLARE(norm_activation_rms_cpu_optimized);

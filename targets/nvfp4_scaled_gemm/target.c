@@ -5,7 +5,7 @@
 
 #include "cpu/gemm_product.h"
 #include "gemm/copied.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 #include "nvfp4_scaled_gemm.h"
 #include "quantize/scale_at.h"
 

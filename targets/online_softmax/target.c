@@ -2,8 +2,8 @@
  * Least traffic: size(x) + size(y) bytes. 5 rows cols FLOP (maximum, difference, exponential, sum, division). */
 #include <math.h>
 
-#include "cpu/row_temporary.h"
 #include "cuda/rows/cases.h"
+#include "model/row_temporary.h"
 #include "online_softmax.h"
 #include "peer/onednn.h"
 #include "ridge/target.h"

@@ -4,4 +4,4 @@
 #define MX_NAME quantize_mxfp4
 #define MX_ELEMENT RIDGE_E2M1
 #define MX_SUMMARY "to MXFP4: e2m1, with a power of two for each 32 columns of a row, in tiles"
-#include "model/mx_target.h"
+#include "quantize/mx_target.h"

@@ -4,4 +4,4 @@
 #define MX_NAME quantize_mxfp8
 #define MX_ELEMENT RIDGE_E4M3
 #define MX_SUMMARY "to MXFP8: e4m3, with a power of two for each 32 columns of a row, in tiles"
-#include "model/mx_target.h"
+#include "quantize/mx_target.h"

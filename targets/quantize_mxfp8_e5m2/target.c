@@ -4,4 +4,4 @@
 #define MX_NAME quantize_mxfp8_e5m2
 #define MX_ELEMENT RIDGE_E5M2
 #define MX_SUMMARY "to MXFP8 in e5m2: e5m2, with a power of two for each 32 columns of a row, in tiles"
-#include "model/mx_target.h"
+#include "quantize/mx_target.h"

@@ -6,4 +6,4 @@
 #define ROW_NORM_WEIGHTS 1
 #define ROW_NORM_SUMMARY "RMS norm of each row, with an activation"
 #define ROW_NORM_INPUTS ROW_NORM_MATRIX("x"), ROW_NORM_WEIGHT("gamma")
-#include "model/row_norm_target.h"
+#include "rows/row_norm_target.h"

@@ -3,4 +3,4 @@
 #define ROW_SOFTMAX_NAME scaled_softmax
 #define ROW_SOFTMAX_MASKED 0
 #define ROW_SOFTMAX_SUMMARY "softmax of each row times a scale, of a triangle, or its logarithm"
-#include "model/row_softmax_target.h"
+#include "rows/row_softmax_target.h"

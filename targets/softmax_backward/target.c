@@ -2,7 +2,7 @@
  * 4 or 5 FLOP an element; least traffic: y, dy and dx once. See README.md. */
 #include <math.h>
 
-#include "cpu/row_temporary.h"
+#include "model/row_temporary.h"
 #include "softmax_backward.h"
 
 RIDGE_CPU_DECLARE(softmax_backward_cpu_baseline);

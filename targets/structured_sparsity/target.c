@@ -4,7 +4,7 @@
 
 #include "cpu/gemm_product.h"
 #include "gemm/copied.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 #include "sparse/oracle.h"
 #include "sparse/rows.h"
 #include "structured_sparsity.h"

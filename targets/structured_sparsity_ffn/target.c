@@ -6,7 +6,7 @@
 
 #include "cpu/ffn_rows.h"
 #include "gemm/copied.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 #include "sparse/oracle.h"
 #include "structured_sparsity_ffn.h"
 

@@ -5,7 +5,7 @@
 
 #include "cpu/ffn_rows.h"
 #include "gemm/copied.h"
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 #include "swiglu_ffn.h"
 
 RIDGE_CUDA_DECLARE(swiglu_ffn_cuda_unfused);

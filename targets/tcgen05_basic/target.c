@@ -1,6 +1,6 @@
 /* C[m,n] = A[m,k] B[k,n]      bf16 or f16, sums in fp32, rows possibly strided; compute capability 10.0 only
  * 2 m n k FLOP; least traffic 2 (m k + k n + m n) bytes. The pair differs in one thing: who brings operands to tcgen05. */
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 
 RIDGE_CUDA_DECLARE(tcgen05_basic_cuda_baseline);
 RIDGE_CUDA_DECLARE(tcgen05_basic_cuda_optimized);

@@ -1,7 +1,7 @@
 /* C[m,n] = A[m,k] B[k,n]      bf16 or f16, sums in fp32, rows possibly strided; compute capability 10.0 only
  * 2 m n k FLOP; least traffic 2 (m k + k n + m n) bytes. Both variants have a ring of stages; the optimized one is persistent, with
  * the sums of two tiles in tensor memory. */
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 
 RIDGE_CUDA_DECLARE(tcgen05_tma_pipeline_cuda_baseline);
 RIDGE_CUDA_DECLARE(tcgen05_tma_pipeline_cuda_blocks);

@@ -1,7 +1,7 @@
 /* C[m,n] = A[m,k] B[k,n]      bf16 or f16, sums in fp32, rows possibly strided; GPU only
  * 2 m n k FLOP; least traffic 2 (m k + k n + m n) bytes. The pair differs in one thing: how many stages TMA fills ahead
  * of wgmma. */
-#include "model/matmul_target.h"
+#include "gemm/matmul_target.h"
 
 RIDGE_CUDA_DECLARE(tma_pipeline_cuda_baseline);
 RIDGE_CUDA_DECLARE(tma_pipeline_cuda_optimized);

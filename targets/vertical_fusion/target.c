@@ -2,7 +2,7 @@
  * Least traffic: size(x) + size(y) bytes. 3 rows cols FLOP (sine, addition, root). */
 #include <math.h>
 
-#include "cpu/row_temporary.h"
+#include "model/row_temporary.h"
 #include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(vertical_fusion_cpu_baseline);

@@ -17,6 +17,7 @@
 #include "machine/memory/meter.h"
 #include "machine/peaks/meter.h"
 #include "machine/peaks/peaks.h"
+#include "machine/survey/survey.h"
 
 /* ---- made-up ladders
  * -------------------------------------------------------------------------------------------------- */

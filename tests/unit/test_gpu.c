@@ -15,6 +15,7 @@
 #include "machine/ceilings/gpu.h"
 #include "machine/doctor/doctor.h"
 #include "machine/gpu/operands.h"
+#include "machine/survey/survey.h"
 #include "report/report.h"
 #include "report/roofline.h"
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lab/lab.h"
+#include "machine/survey/survey.h"
 #include "ridge/bench.h"
 
 enum { ROWS = 97, COLS = 256, ROUNDS = 9, GOOD = 0, OPTIMIZED = 1, BROKEN = 2, VARIANTS = 3 };

@@ -8,7 +8,7 @@
 #include "cuda/ptx/math.cuh"
 
 extern "C" {
-#include "cuda/epilogue/activation.h"
+#include "model/activation.h"
 }
 
 namespace ridge {

@@ -1,4 +1,4 @@
-/* Products whose A is 2:4 sparse: of each four of K its lines have two, and codes say which (sparse/pattern.h). A slice of
+/* Products whose A is 2:4 sparse: of each four of K its lines have two, and codes say which (model/sparse_codes.h). A slice of
  * K is a line of 64 bytes of A and a line of 128 bytes of B; wgmma takes the elements of B that A's codes name, at twice the
  * rate.
  *
@@ -13,7 +13,7 @@
 
 #include "cuda/pipe/ring.cuh"
 #include "cuda/tile/quad.cuh"
-#include "sparse/pattern.h"
+#include "model/sparse_codes.h"
 
 namespace ridge {
 

@@ -1,5 +1,5 @@
 /* The ways of the cross-entropy family on a GPU: who makes the products. Of C and CUDA:
- * kernels/model/linear_loss_ways.c says what each refuses, costs, moves and needs; linear/loss.cuh runs them.
+ * kernels/linear/loss_ways.c says what each refuses, costs, moves and needs; linear/loss.cuh runs them.
  * Beside them all three targets have the way of linear/loss.h, whose logits are in memory.
  *
  *   skinny_*   up to 128 classes in fp32: skinny/ways.h, but skinny_single

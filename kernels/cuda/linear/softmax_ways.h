@@ -1,5 +1,5 @@
 /* The ways of softmax(x w + b) on a GPU, of one head or several, whose logits stay on the chip, and those of few rows. Of C
- * and CUDA: kernels/model/linear_softmax_ways.c says what each refuses, costs, moves and needs; linear/softmax_rows.cu and
+ * and CUDA: kernels/linear/softmax_ways.c says what each refuses, costs, moves and needs; linear/softmax_rows.cu and
  * softmax_tiles.cu run them. Logits in memory are linear/logits.h.
  *
  *   skinny_*       up to 128 classes in fp32: skinny/ways.h

@@ -1,4 +1,4 @@
-/* Norms of rows for rows/run.cuh, with any activation and with a residual (cuda/rows/norm.h). Which norm and which
+/* Norms of rows for rows/run.cuh, with any activation and with a residual (model/row_norm.h). Which norm and which
  * activation is asked for each pack of elements, by all threads alike: one kernel for fifteen pairs. What that costs
  * has not been measured. norm_activation and norm_activation_rms are pairs with kernels of their own.
  *
@@ -11,7 +11,7 @@
 #include "cuda/rows/statistics.cuh"
 
 extern "C" {
-#include "cuda/rows/norm.h"
+#include "model/row_norm.h"
 }
 
 namespace ridge {

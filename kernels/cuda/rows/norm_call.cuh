@@ -5,7 +5,7 @@
 #include "cuda/host/launch.cuh"
 
 extern "C" {
-#include "cuda/rows/norm.h"
+#include "model/row_norm.h"
 }
 
 namespace ridge {

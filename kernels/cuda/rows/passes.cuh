@@ -3,8 +3,8 @@
 #ifndef RIDGE_KERNELS_CUDA_ROWS_PASSES_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_PASSES_CUH
 
-#include "cpu/row_temporary.h"
 #include "cuda/rows/run.cuh"
+#include "model/row_temporary.h"
 
 namespace ridge {
 

@@ -1,4 +1,4 @@
-/* Softmax of rows for rows/run.cuh with a scale, a mask or a triangle, and its logarithm (cuda/rows/softmax_form.h). */
+/* Softmax of rows for rows/run.cuh with a scale, a mask or a triangle, and its logarithm (model/row_softmax.h). */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_SOFTMAX_FORMS_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_SOFTMAX_FORMS_CUH
 
@@ -6,7 +6,7 @@
 #include "cuda/rows/softmax.cuh"
 
 extern "C" {
-#include "cuda/rows/softmax_form.h"
+#include "model/row_softmax.h"
 }
 
 namespace ridge {

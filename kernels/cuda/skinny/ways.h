@@ -1,5 +1,5 @@
 /* The kernels of a linear layer with few classes, as ways: x w + b in fp32, whole rows of logits at a time. Of C and
- * CUDA; skinny/run.cuh runs them, kernels/model/linear_cost.c says how long each takes.
+ * CUDA; skinny/run.cuh runs them, kernels/linear/cost.c says how long each takes.
  *
  *   classes            up to 16          up to 56                  up to 128
  *   operands aligned   narrow, shared    cluster; stream, wgmma    stream, wgmma (compute capability 9.0 only)

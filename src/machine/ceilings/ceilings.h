@@ -46,21 +46,6 @@ typedef struct ridge_ceilings {
     char faults[320];                  /* contradictions ("L2 read is above L1 read"); "" if there are none */
 } ridge_ceilings;
 
-/* Progress callback, may be NULL. done and total count steps; `what` names the next one. False ends the measurement. */
-typedef bool (*ridge_progress_fn)(void *arg, int done, int total, const char *what);
-
-/* About 8 s for a set. RIDGE_INTERRUPTED: progress ended it. */
-ridge_status ridge_ceilings_measure(const ridge_machine *machine, int threads, ridge_progress_fn progress, void *arg,
-                                    ridge_ceilings *ceilings, ridge_error *error);
-
-/* Measures DRAM rates and the best fp32 peak only, in under one second. A run probes before and after, to see drift. */
-ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, ridge_level *dram, ridge_peak *fp32,
-                                  ridge_error *error);
-
-/* What a probe alone says, as a set: memory and fp32, and the size of the caches as the system reports it. */
-void ridge_ceilings_of_probe(const ridge_machine *machine, int threads, const ridge_level *dram, const ridge_peak *fp32,
-                             ridge_ceilings *ceilings);
-
 bool ridge_level_is_cache(const ridge_level *level); /* not a GPU's shared memory, which holds nothing by itself */
 const ridge_level *ridge_ceilings_dram(const ridge_ceilings *c);
 const ridge_level *ridge_ceilings_level(const ridge_ceilings *c, double working_set); /* smallest level that holds it */

@@ -7,10 +7,6 @@
 /* "nvidia-h200-sm90-132sm": names this kind of GPU, or this MIG slice of one. */
 void ridge_gpu_key(const ridge_gpu *gpu, char *key, int size);
 
-/* Measures in a child process, in under 6 s; CUDA is never initialized in this one. Levels: "shared" (never the level
- * of a hot case, because only a kernel puts data there), "L2", "DRAM". Peaks: fp32, tf32, fp16, bf16, fp8, int8. */
-ridge_status ridge_gpu_ceilings_measure(const ridge_gpu *gpu, ridge_progress_fn progress, void *arg, ridge_ceilings *c,
-                                        ridge_error *error);
 ridge_status ridge_gpu_ceilings_load(const ridge_gpu *gpu, ridge_ceilings *c, ridge_error *error);
 
 /* Capacity in bytes of the cache that a ladder of working sets shows; 0 if it shows none. */

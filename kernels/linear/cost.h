@@ -1,0 +1,55 @@
+/* Predicted microseconds of the kernels of a linear layer on a GPU, for the choice among ways: launches, bytes and FLOP
+ * over what the machine does of them, tiles in waves over its SMs. cost.c has the measured constants. */
+#ifndef RIDGE_KERNELS_LINEAR_COST_H
+#define RIDGE_KERNELS_LINEAR_COST_H
+
+#include "cuda/gemm/any_plan.h"
+#include "cuda/gemv/plan.h"
+#include "cuda/skinny/thin.h"
+#include "cuda/skinny/ways.h"
+
+/* The product pipelines of gemm/matmul.cuh. */
+typedef enum linear_pipe {
+    LINEAR_PIPE_SPLIT,         /* fp32 in hi and lo parts: 128 x 128 */
+    LINEAR_PIPE_HALF,          /* tf32 in one part of fp16: 128 x 256 */
+    LINEAR_PIPE_HALF_NARROW,   /* 128 x 64 */
+    LINEAR_PIPE_HALF_SOFTMAX,  /* 128 x 128 */
+    LINEAR_PIPE_SPLIT_SOFTMAX, /* with a softmax of whole rows behind it */
+    LINEAR_PIPE_SPLIT_SINGLE,  /* likewise, where 104 columns are all */
+    LINEAR_PIPE_16,            /* 128 x 256 */
+    LINEAR_PIPE_16_SOFTMAX,
+    LINEAR_PIPE_16_NARROW, /* 128 x 64 */
+    LINEAR_PIPES
+} linear_pipe;
+
+/* One launch: C[m, n] = A[m, k] B[k, n], `count` of them side by side. */
+double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count);
+/* The same by fp32 multiply-adds; bytes: of an operand's element; least: see any_plan_for. */
+double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count);
+/* The same of a depth in shares, whose sums are added by another launch. */
+double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes, int sm_count);
+/* A pass that reads and writes so many bytes together, its launch included. */
+double linear_pass_cost(double bytes);
+/* So many bytes besides, in a launch that is counted already. */
+double linear_bytes_cost(double bytes);
+/* A pass that copies operands whose lines may begin anywhere. */
+double linear_copy_cost(double bytes);
+/* The products of gemv/plan.h: z[batch, outputs] of a depth, `side` of them, whose w has elements of so many bytes;
+ * tensor: what the tensor cores do. */
+double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, gemv_product tensor,
+                            int sm_count);
+/* out[lines, columns] from few rows, written once. */
+double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes, gemv_product tensor);
+/* skinny/thin.cuh: whole rows of all heads' classes, and what is made of them; bytes: of an element; exact: fp32. */
+double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, thin_phases phases,
+                 int sm, int sm_count);
+/* skinny/thin_outer.cuh: of few terms, to any number of columns, rows of which have so many phases. */
+double outer_cost(int64_t rows, int64_t terms, int64_t columns, int bytes, int term_bytes, bool exact,
+                  thin_phases phases, int sm_count);
+/* skinny/thin_across.cuh: sums over rows of x [rows, depth], of so many bytes, for each of few columns. */
+double across_cost(int64_t rows, int64_t depth, int64_t columns, int bytes, bool exact, thin_phases phases,
+                   int sm_count);
+/* One of skinny/ways.h. */
+double skinny_cost(int way, const skinny_facts *f);
+
+#endif

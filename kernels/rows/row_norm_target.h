@@ -1,0 +1,323 @@
+/* A target of the family of norms (model/row_norm.h): cases, work, traffic, ways, oracle and bound. Included once, by
+ * target.c, which defines before
+ *
+ *   ROW_NORM_NAME      the target's name, as a token
+ *   ROW_NORM_KIND      ROW_NORM_L2, ROW_NORM_LAYER or ROW_NORM_RMS
+ *   ROW_NORM_RESIDUAL  1 or 0
+ *   ROW_NORM_WEIGHTS   how many of gamma and beta it has
+ *   ROW_NORM_SUMMARY   a line
+ *
+ * and has its tensors in ROW_NORM_INPUTS. targets/layer_norm/README.md derives the bound. */
+#include <float.h>
+#include <math.h>
+
+#include "cuda/rows/ways.h"
+#include "model/activation_words.h"
+#include "model/norm_weight.h"
+#include "model/row_norm.h"
+#include "model/row_temporary.h"
+#include "model/token.h"
+#include "ridge/target.h"
+
+#define ROW_NORM_FN(what) TOKEN_JOIN(ROW_NORM_NAME, what)
+static const row_norm_form form = {ROW_NORM_KIND, ROW_NORM_RESIDUAL};
+enum { WEIGHTS = ROW_NORM_WEIGHTS, FIRST_WEIGHT = 1 + ROW_NORM_RESIDUAL };
+
+TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_baseline));
+TOKEN_DECLARE_CPU(ROW_NORM_FN(cpu_optimized));
+TOKEN_DECLARE_CUDA(ROW_NORM_FN(cuda_baseline));
+TOKEN_DECLARE_CUDA(ROW_NORM_FN(cuda_optimized));
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+#define NORM_TIMED(rows, cols, type, act, where) \
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {1e-5, ACTIVATION_##act}, .only = RIDGE_ONLY_##where }
+#define NORM_EDGE(rows, cols, type, eps, act, wide) \
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ACTIVATION_##act, wide}, .edge = true }
+#define NORM_CUDA(rows, cols, type, eps, act, wide)                                                        \
+    {                                                                                                      \
+        .dim = {rows, cols}, .dtype = RIDGE_##type, .option = {eps, ACTIVATION_##act, wide}, .edge = true, \
+        .only = RIDGE_ONLY_CUDA                                                                            \
+    }
+/* Every activation, several eps, weights of both types, and lengths on both sides of every switch of rows/run.cuh. An
+ * eps of 4 is above the norm of short rows. */
+static const ridge_case cases[] = {
+    NORM_TIMED(8192, 2048, F32, SILU, CPU),
+    NORM_TIMED(8192, 2048, BF16, SILU, CPU),
+    NORM_TIMED(32768, 4096, F32, NONE, CUDA),
+    NORM_TIMED(32768, 4096, BF16, NONE, CUDA),
+    NORM_TIMED(32768, 4096, F16, GELU, CUDA),
+    NORM_EDGE(1, 1, F32, 1e-5, NONE, 0),
+    NORM_EDGE(0, 64, F32, 1e-5, NONE, 0),
+    NORM_EDGE(3, 15, F32, 4, GELU, 0),
+    NORM_EDGE(7, 1031, F32, 1e-6, GELU_TANH, 0),
+    NORM_EDGE(33, 513, F32, 0.25, SILU, 0),
+    NORM_EDGE(2111, 2113, F32, 1e-5, RELU, 0), /* large enough for streaming stores; rows share cache lines */
+    NORM_EDGE(1, 1, BF16, 0.5, NONE, 1),
+    NORM_EDGE(5, 31, BF16, 1e-6, RELU, 1),
+    NORM_EDGE(7, 1031, BF16, 1e-5, SILU, 0),
+    NORM_EDGE(67, 264, BF16, 4, GELU, 1),
+    NORM_EDGE(2111, 2113, BF16, 1e-5, GELU_TANH, 1),
+    NORM_CUDA(131, 63, F32, 1e-5, GELU, 0),
+    NORM_CUDA(9, 129, F32, 0.5, SILU, 0),
+    NORM_CUDA(5, 513, F32, 1e-6, NONE, 0),
+    NORM_CUDA(3, 2049, F32, 1e-5, RELU, 0),
+    NORM_CUDA(3, 4096, F32, 1e-5, GELU_TANH, 0),
+    NORM_CUDA(2, 8193, F32, 1e-5, SILU, 0),
+    NORM_CUDA(2, 16385, F32, 1e-5, GELU, 0),
+    NORM_CUDA(1, 262145, F32, 1e-5, NONE, 0),
+    NORM_CUDA(131, 64, BF16, 1e-5, SILU, 1),
+    NORM_CUDA(9, 136, BF16, 0.5, GELU, 0),
+    NORM_CUDA(5, 1024, BF16, 1e-6, GELU_TANH, 0),
+    NORM_CUDA(3, 4104, BF16, 1e-5, NONE, 1),
+    NORM_CUDA(2, 16384, BF16, 1e-5, RELU, 0),
+    NORM_CUDA(2, 32769, BF16, 1e-5, SILU, 0),
+    NORM_CUDA(1, 262145, BF16, 1e-5, GELU, 1),
+    NORM_CUDA(1, 1, F16, 1e-5, GELU, 0),
+    NORM_CUDA(67, 64, F16, 1e-5, NONE, 1),
+    NORM_CUDA(7, 1031, F16, 1e-6, GELU, 1),
+    NORM_CUDA(3, 4096, F16, 0.5, GELU_TANH, 0),
+    NORM_CUDA(1, 65537, F16, 1e-5, SILU, 0),
+    NORM_CUDA(1301, 4, F32, 1e-5, SILU, 0), /* several rows of a thread, and staged ones */
+    NORM_CUDA(517, 8, BF16, 1e-5, GELU, 1),
+    NORM_CUDA(97, 192, F32, 1e-5, NONE, 0),
+    NORM_CUDA(3001, 3, F32, 1e-5, RELU, 0),
+    NORM_CUDA(401, 37, BF16, 1e-5, SILU, 1),
+    NORM_CUDA(35, 776, F16, 1e-5, NONE, 0),
+};
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+
+#define ROW_NORM_MATRIX(name_) \
+    { .name = name_, .rank = 2, .dim = {0, 1}, .by_row = true }
+#define ROW_NORM_WEIGHT(name_) \
+    { .name = name_, .rank = 1, .dim = {1}, .wide_option = ROW_NORM_WIDE + 1 }
+static const ridge_tensor_spec in[] = {ROW_NORM_INPUTS};
+/* An element of every operand is read before either output has it. */
+enum { IN_PLACE = RIDGE_IN_PLACE_OF(0) | ROW_NORM_RESIDUAL * RIDGE_IN_PLACE_OF(1) };
+static const ridge_tensor_spec out[] = {
+    {.name = "y", .rank = 2, .dim = {0, 1}, .in_place = IN_PLACE},
+    {.name = "sum", .rank = 2, .dim = {0, 1}, .in_place = IN_PLACE},
+};
+
+static const char *reject(const ridge_case *c) {
+    const double eps = c->option[ROW_NORM_EPS], act = c->option[ROW_NORM_ACTIVATION];
+    if (c->dim[1] < 1) return "cols must be at least 1";
+    if (!(eps >= (double)FLT_MIN && eps <= 0x1p20)) return "eps must be from 2^-126 to 2^20";
+    if (!(act >= 0 && act < ACTIVATIONS && floor(act) >= act))
+        return "activation must be 0 (none), 1 (gelu), 2 (gelu's tanh form), 3 (silu) or 4 (relu)";
+    return NULL;
+}
+
+/* ---- work, traffic, scratch -------------------------------------------------------------------------------------- */
+
+static double elements(const ridge_case *c) { return (double)c->dim[0] * (double)c->dim[1]; }
+static double tensor_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
+static double weight_bytes(const ridge_case *c) {
+    return WEIGHTS * (double)c->dim[1] * (double)(c->option[ROW_NORM_WIDE] > 0 ? 4 : ridge_dtype_size(c->dtype));
+}
+/* Reads and writes of matrices. */
+enum { MATRICES = 1 + ROW_NORM_RESIDUAL };
+
+/* Squares and their sum 2, scaling 1; mean 2; a weight 1 each; the residual 1; the activation 0, 3, 8, 4 or 1. */
+static void work(const ridge_case *c, ridge_work *w) {
+    static const double activation[ACTIVATIONS] = {0, 3, 8, 4, 1};
+    const double flops = 3 + (form.kind == ROW_NORM_LAYER ? 2 : 0) + WEIGHTS + (form.residual ? 1 : 0) +
+                         activation[(int)c->option[ROW_NORM_ACTIVATION]];
+    *w = (ridge_work){.flops = flops * elements(c),
+                      .bytes_read = MATRICES * tensor_bytes(c) + weight_bytes(c),
+                      .bytes_written = MATRICES * tensor_bytes(c)};
+}
+
+/* The sum is written and read; the normalized values are, in fp32. */
+static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    const double h = 4 * elements(c), x = tensor_bytes(c), sum = form.residual ? x : 0;
+    *t = (ridge_traffic){.read = MATRICES * x + sum + weight_bytes(c) + h, .written = sum + h + x};
+}
+static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    *t = (ridge_traffic){.read = MATRICES * tensor_bytes(c) + weight_bytes(c), .streamed = MATRICES * tensor_bytes(c)};
+}
+static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
+    baseline_traffic(c, t);
+    t->streamed = t->written, t->written = 0;
+}
+/* A row too long for registers is read again for each reduction, after its sum has been stored. */
+static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
+    const double sweeps = form.kind == ROW_NORM_LAYER ? 3 : 2;
+    optimized_traffic(c, t);
+    if (c->dim[1] > ROW_CUDA_HELD) t->read += (sweeps - (form.residual ? 0 : 1)) * tensor_bytes(c);
+}
+static size_t baseline_scratch(const ridge_case *c, int threads) {
+    (void)threads;
+    return row_temporary_bytes(c->dim[0], c->dim[1]);
+}
+
+/* ---- variants ---------------------------------------------------------------------------------------------------- */
+
+static const row_traits traits = {.parameters = WEIGHTS,
+                                  .of_4 = ROW_NORM_CUT(4),
+                                  .of_2 = ROW_NORM_CUT(2),
+                                  .more_in = ROW_NORM_RESIDUAL,
+                                  .more_out = ROW_NORM_RESIDUAL};
+static const ridge_way ways[] = {
+    ROW_WAYS_STAGED(ROW_NORM_FN(cuda_optimized), &traits),
+#if !ROW_NORM_RESIDUAL
+    ROW_WAYS_SEVERAL(ROW_NORM_FN(cuda_optimized), &traits),
+#endif
+    ROW_WAYS_SHORT(ROW_NORM_FN(cuda_optimized), &traits),   ROW_WAYS_SPREAD(ROW_NORM_FN(cuda_optimized), &traits),
+    ROW_WAYS_BLOCK(ROW_NORM_FN(cuda_optimized), &traits),   ROW_WAYS_LONG(ROW_NORM_FN(cuda_optimized), &traits),
+};
+static const ridge_variant variants[] = {
+    {.name = "cpu/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "the sum, the normalized values and the activation each go through memory",
+     .run = TOKEN_ON_CPU(ROW_NORM_FN(cpu_baseline)),
+     .traffic = baseline_traffic,
+     .scratch = baseline_scratch},
+    {.name = "cpu/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "one pass over memory: row in cache for its statistics, activation in registers",
+     .run = TOKEN_ON_CPU(ROW_NORM_FN(cpu_optimized)),
+     .traffic = optimized_traffic},
+    {.name = "cuda/baseline",
+     .role = RIDGE_BASELINE,
+     .idea = "a kernel for each step, all of them through memory",
+     .run = TOKEN_ON_CUDA(ROW_NORM_FN(cuda_baseline)),
+     .traffic = cuda_baseline_traffic,
+     .scratch = baseline_scratch},
+    {.name = "cuda/optimized",
+     .role = RIDGE_OPTIMIZED,
+     .idea = "row in registers from its operands to the activation, of part of a warp to a cluster of 16 blocks",
+     .ways = RIDGE_LIST(ways),
+     .traffic = cuda_optimized_traffic},
+};
+
+/* ---- oracle ------------------------------------------------------------------------------------------------------ */
+
+/* Element j of row i as the norm sees it: the sum in fp32, rounded to storage. */
+static double element(const ridge_oracle_call *call, int64_t i, int64_t j) {
+    const int64_t at = i * call->dim[1] + j;
+    double x = call->in[0][at];
+    if (!form.residual) return x;
+    x = (double)((float)x + (float)call->in[1][at]);
+    uint32_t stored[2];
+    ridge_store(stored, call->dtype, 0, x);
+    return ridge_load(stored, call->dtype, 0);
+}
+
+typedef struct statistics {
+    double mean, inverse, largest; /* mean: 0 but in a layer norm; largest |x - mean| */
+} statistics;
+
+static statistics statistics_of(const ridge_oracle_call *call, int64_t i) {
+    const int64_t n = call->dim[1];
+    const double eps = (double)(float)call->option[ROW_NORM_EPS];
+    statistics s = {0.0, 0.0, 0.0};
+    double squares = 0.0;
+    for (int64_t j = 0; form.kind == ROW_NORM_LAYER && j < n; j++) s.mean += element(call, i, j);
+    s.mean /= (double)n;
+    for (int64_t j = 0; j < n; j++) {
+        const double d = element(call, i, j) - s.mean;
+        squares += d * d;
+        s.largest = fmax(s.largest, fabs(d));
+    }
+    if (form.kind == ROW_NORM_L2) {
+        const double norm = sqrt(squares);
+        s.inverse = 1.0 / (norm < eps ? eps : norm); /* NaN stays */
+    } else {
+        s.inverse = 1.0 / sqrt(squares / (double)n + eps);
+    }
+    return s;
+}
+
+/* The activations as PyTorch has them: ReLU keeps NaN; the others make NaN of -inf, which is -inf times 0. */
+static double activated(int activation, double h) {
+    if (ridge_is_undecided(h)) return h;
+    switch (activation) {
+        case ACTIVATION_GELU: return 0.5 * h * (1.0 + erf(h * sqrt(0.5)));
+        case ACTIVATION_GELU_TANH: return h / (1.0 + exp(-1.5957691216057308 * (h + 0.044715 * h * h * h)));
+        case ACTIVATION_SILU: return h / (1.0 + exp(-h));
+        case ACTIVATION_RELU: return h < 0 ? 0 : h; /* NaN stays */
+        default: return h;
+    }
+}
+
+#define SHORT_STATISTICS 256.0 /* tensor cores' sums of 16-bit elements, in units of u = 2^-24 */
+
+/* Largest error of a row's (x - mean) / deviation in units of u. The other norms' x / root errs in proportion to
+ * itself. */
+static double centering_error(const ridge_oracle_call *call, const statistics *s) {
+    if (form.kind != ROW_NORM_LAYER) return 0;
+    const double walk = row_sum_error(call->dim[1]), scaled = s->largest * s->inverse;
+    const double mean = (s->largest + fabs(s->mean)) * s->inverse * (2.0 + 0.25 * walk);
+    const double shift = 0.25 * (scaled + 0.25) * (1.0 + 0.25 * walk); /* of the shifted sum, squared */
+    const double narrow = call->dtype != RIDGE_F32 ? SHORT_STATISTICS * (scaled + 1) : 0;
+    return scaled * (5.0 + walk + shift) + mean + narrow;
+}
+
+static void oracle(const ridge_oracle_call *call) {
+    const int64_t n = call->dim[1];
+    const int activation = (int)call->option[ROW_NORM_ACTIVATION];
+    double *const y = call->out[0], *const sum = form.residual ? call->out[1] : NULL;
+    for (int64_t i = 0; i < call->dim[0]; i++) {
+        const statistics s = statistics_of(call, i);
+        const double error = 0x1p-24 * centering_error(call, &s);
+        for (int64_t j = 0; j < n; j++) {
+            const double x = element(call, i, j), scaled = (x - s.mean) * s.inverse;
+            const double gamma = WEIGHTS > 0 ? call->in[FIRST_WEIGHT][j] : 1;
+            const double beta = WEIGHTS > 1 ? call->in[FIRST_WEIGHT + 1][j] : 0;
+            if (y) y[i * n + j] = activated(activation, norm_weighted(scaled, error, gamma, beta));
+            if (sum) sum[i * n + j] = x;
+        }
+    }
+}
+
+/* ---- bound: targets/layer_norm/README.md ------------------------------------------------------------------------- */
+
+/* Of an activation: its greatest slope; its own error in units of u |h|, for f32 and for 16 bits. */
+static const struct {
+    double slope, own, own_short;
+} activation_error[ACTIVATIONS] = {{1, 0, 0}, {1.13, 5, 338}, {1.13, 10, 10}, {1.1, 3, 3}, {1, 0, 0}};
+
+/* Largest error of a row of y in units of u = 2^-24, before it is rounded for storage. */
+static double row_error(const ridge_oracle_call *call, int64_t i) {
+    const statistics s = statistics_of(call, i);
+    const double gamma = WEIGHTS > 0 ? call->in_max[FIRST_WEIGHT] : 1;
+    const double beta = WEIGHTS > 1 ? call->in_max[FIRST_WEIGHT + 1] : 0;
+    const double spread = s.largest * s.inverse * gamma, h = spread + beta;
+    const int a = (int)call->option[ROW_NORM_ACTIVATION];
+    const bool narrow = call->dtype != RIDGE_F32;
+    const double error = form.kind == ROW_NORM_LAYER
+                             ? centering_error(call, &s) * gamma + h
+                             : spread * (4.0 + row_sum_error(call->dim[1])); /* root of the sum, products */
+    return activation_error[a].slope * error + (narrow ? activation_error[a].own_short : activation_error[a].own) * h;
+}
+
+static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
+    (void)kind;
+    if (output == 1) return; /* the sum: rounded as the oracle rounds it */
+    const double u = 0x1p-24, narrowing = call->dtype == RIDGE_F32 ? 0.0 : ridge_dtype_roundoff(call->dtype);
+    double worst = 0.0;
+    for (int64_t i = 0; i < call->dim[0]; i++) worst = fmax(worst, row_error(call, i));
+    b->absolute = u * worst * (1.0 + narrowing);
+    b->relative = u + narrowing;
+}
+
+const ridge_target TOKEN_JOIN(ridge_target, ROW_NORM_NAME) = {
+    .name = TOKEN_STRING(ROW_NORM_NAME),
+    .chapter = "ch09",
+    .summary = ROW_NORM_SUMMARY,
+    .dims = {"rows", "cols"},
+    .cases = RIDGE_LIST(cases),
+    .in = RIDGE_LIST(in),
+    .out = out,
+    .n_out = MATRICES,
+    .variants = RIDGE_LIST(variants),
+    .options = {{.name = "eps", .fallback = 1e-5},
+                {.name = "activation", .fallback = ACTIVATION_NONE, .words = activation_words},
+                {.name = WEIGHTS > 0 ? "wide" : NULL}},
+    .work = work,
+    .oracle = oracle,
+    .bound = bound,
+    .reject = reject,
+};
