@@ -13,12 +13,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
                                 CUtensorMapFloatOOBfill fill) {
     EMU_LOCKED;
     const char *why = NULL;
-    if (!map || !address || !sizes || !box || !element_strides || (rank > 1 && !strides))
-        return CUDA_ERROR_INVALID_VALUE;
-    uint64_t size[8], stride[8] = {0};
-    for (cuuint32_t i = 0; i < rank && i < 8; i++) size[i] = sizes[i];
-    for (cuuint32_t i = 0; i + 1 < rank && i < 8; i++) stride[i] = strides[i];
-    int result = emu_tensor_map_encode(map, (int)type, rank, address, size, stride, box, element_strides,
+    int result = emu_tensor_map_encode(map, (int)type, rank, address, sizes, strides, box, element_strides,
                                        (int)interleave, (int)swizzle, (int)promotion, (int)fill, &why);
     if (result != CUDA_SUCCESS) emu_say("cuTensorMapEncodeTiled: %s", why ? why : "refused");
     return (CUresult)result;

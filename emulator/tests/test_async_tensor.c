@@ -401,6 +401,11 @@ static void encodings(void **state) {
     tensor t = good;
     assert_int_equal(encode(&t, &map, &why), 0);
     assert_null(emu_tensor_map_wrong(&map));
+    assert_int_equal(
+        emu_tensor_map_encode(&map, t.type, t.rank, NULL, t.size, t.stride + 1, t.box, t.step, 0, 3, 0, 0, &why), 0);
+    assert_int_equal(
+        emu_tensor_map_encode(&map, t.type, t.rank, global, NULL, t.stride + 1, t.box, t.step, 0, 3, 0, 0, &why), 1);
+    assert_int_equal(encode(&t, &map, &why), 0);
     map.stride[0] += 16;
     assert_non_null(emu_tensor_map_wrong(&map)); /* damaged */
     t = good, t.first = 8, refused(&t, "address");

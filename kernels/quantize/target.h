@@ -22,12 +22,12 @@ TOKEN_DECLARE_CUDA(QUANTIZE_FN(cuda_baseline));
 TOKEN_DECLARE_CUDA(QUANTIZE_FN(cuda_optimized));
 
 /* Timed on a CPU and on a GPU; CASE(rows, cols) makes a case's dimensions. */
-#define QUANTIZE_TIMED                                                                                            \
-    {CASE(8192, 4096), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},                                              \
-        {CASE(8192, 4096), .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},                                           \
-        {CASE(65536, 4096), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA},                                        \
-        {CASE(8192, 28672), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA}, {                                      \
-        CASE(32768, 4096), .dtype = RIDGE_F32, .only = RIDGE_ONLY_CUDA                                            \
+#define QUANTIZE_TIMED                                                       \
+    {CASE(8192, 4096), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CPU},         \
+        {CASE(8192, 4096), .dtype = RIDGE_F32, .only = RIDGE_ONLY_CPU},      \
+        {CASE(65536, 4096), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA},   \
+        {CASE(8192, 28672), .dtype = RIDGE_BF16, .only = RIDGE_ONLY_CUDA}, { \
+        CASE(32768, 4096), .dtype = RIDGE_F32, .only = RIDGE_ONLY_CUDA       \
     }
 
 static double s_bytes(const ridge_case *c);
@@ -37,9 +37,8 @@ static double q_bytes(const ridge_case *c) { return elements(c) * ridge_dtype_bi
 
 /* A comparison, a multiplication and a rounding each. */
 static void work(const ridge_case *c, ridge_work *w) {
-    *w = (ridge_work){.flops = 3 * elements(c),
-                      .bytes_read = x_bytes(c) + QUANTIZE_BYTES,
-                      .bytes_written = q_bytes(c) + s_bytes(c)};
+    *w = (ridge_work){
+        .flops = 3 * elements(c), .bytes_read = x_bytes(c) + QUANTIZE_BYTES, .bytes_written = q_bytes(c) + s_bytes(c)};
 }
 
 static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
