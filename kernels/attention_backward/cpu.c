@@ -2,6 +2,7 @@
 #include "attention_backward/cpu.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "attention/cpu_lines.h"
 #include "cpu/gemm_panels.h"
@@ -19,6 +20,7 @@ typedef struct work {
     float *scratch;       /* behind them */
     backward_jobs jobs;   /* of the optimized variant, whose sums of dq lie behind the threads' memory */
     float *sums;
+    atomic_llong *next; /* its next job that no thread has taken */
 } work;
 
 static work work_of(const ridge_call *call) {
@@ -280,7 +282,8 @@ static void jobs_fn(void *arg, int rank, int size) {
     const int kv_heads = w->heads / w->group, parts = w->jobs.parts;
     const int64_t rows = w->jobs.rows;
     block b = block_of(w, w->scratch + rank * w->thread);
-    for (int64_t job = rank; job < w->jobs.units * parts; job += size) {
+    (void)size;
+    for (int64_t job; (job = atomic_fetch_add_explicit(w->next, 1, memory_order_relaxed)) < w->jobs.units * parts;) {
         const int64_t unit = job / parts;
         float *const dq = w->sums + (parts > 1 ? job : rank) * rows * w->d;
         memset(dq, 0, sizeof(float) * (size_t)(rows * w->d));
@@ -308,6 +311,9 @@ ridge_status RIDGE_ISA_FN(attention_backward_cpu_optimized)(const ridge_call *ca
     const int threads = ridge_team_size(call->team);
     w.jobs = backward_cpu_jobs(call->dim, threads);
     w.sums = w.scratch + threads * w.thread;
+    atomic_llong next;
+    atomic_init(&next, 0);
+    w.next = &next;
     statistics(&w, call->team);
     ridge_team_run(call->team, jobs_fn, &w);
     if (w.jobs.parts > 1) ridge_team_run(call->team, gather_fn, &w);

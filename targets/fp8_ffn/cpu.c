@@ -26,14 +26,16 @@ static void decode(const DLTensor *codes, const fp8_scales *scales, int64_t begi
     }
 }
 
-/* A row of hidden values becomes what their codes and scales stand for; codes: room for a block's. */
-static void quantize_row(float *hidden, int64_t f, unsigned char codes[FP8_BLOCK]) {
-    for (int64_t j = 0; j < f; j += FP8_BLOCK) {
-        const int64_t n = least(FP8_BLOCK, f - j);
-        const float max = fp8_largest(hidden + j, n, VF_F32), scale = rule_is_odd(max) ? max : rule_fp8_scale(max);
-        if (!rule_is_odd(max)) fp8_codes(hidden + j, n, rule_fp8_factor(max), codes, VF_F32);
-        for (int64_t e = 0; e < n; e++) hidden[j + e] = rule_is_odd(max) ? max : rule_value_e4m3(codes[e]) * scale;
+/* Hidden values that share a scale become what their codes stand for. */
+static void quantize_chunk(float *hidden, int64_t n) {
+    unsigned char codes[FP8_BLOCK];
+    const float max = fp8_largest(hidden, n, VF_F32);
+    if (rule_is_odd(max)) {
+        for (int64_t e = 0; e < n; e++) hidden[e] = max;
+        return;
     }
+    fp8_codes(hidden, n, rule_fp8_factor(max), codes, VF_F32);
+    fp8_values(codes, n, rule_fp8_scale(max), hidden);
 }
 
 static void store_row(const ridge_call *call, int64_t i, const float *y) {
@@ -93,10 +95,10 @@ static void gate_all(void *arg, int rank, int size) {
 static void quantize_all(void *arg, int rank, int size) {
     const job *t = arg;
     const int64_t f = t->all.f;
-    unsigned char codes[FP8_BLOCK];
     int64_t begin, end;
     ridge_share(t->all.m, 1, rank, size, &begin, &end);
-    for (int64_t i = begin; i < end; i++) quantize_row(t->both + i * 2 * f + f, f, codes);
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t j = 0; j < f; j += FP8_BLOCK) quantize_chunk(t->both + i * 2 * f + f + j, least(FP8_BLOCK, f - j));
 }
 static void store_all(void *arg, int rank, int size) {
     const job *t = arg;
@@ -178,18 +180,6 @@ static void pack_weights(void *arg, int rank, int size) {
     pack_rows(w1, &p->of_w1, p->f, begin, end, p->d, p->up, rows);
     ridge_share(p->d, GEMM_NR, rank, size, &begin, &end);
     pack_rows(w2, &p->of_w2, 0, begin, end, p->f, p->down, rows);
-}
-
-/* Hidden values of a block of 128 become what their codes stand for. */
-static void quantize_chunk(float *hidden, int64_t n) {
-    unsigned char codes[FP8_BLOCK];
-    const float max = fp8_largest(hidden, n, VF_F32);
-    if (rule_is_odd(max)) {
-        for (int64_t e = 0; e < n; e++) hidden[e] = max;
-        return;
-    }
-    fp8_codes(hidden, n, rule_fp8_factor(max), codes, VF_F32);
-    fp8_values(codes, n, rule_fp8_scale(max), hidden);
 }
 
 /* C (+)= a times n columns of packed weights, k deep of `deep`. */
