@@ -2,9 +2,11 @@
 #include "attention/cpu.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "attention/cpu_lines.h"
 #include "attention/paged.h"
+#include "cpu/gemm_panels.h"
 #include "cpu/vec_math.h"
 
 typedef struct work {
@@ -20,6 +22,8 @@ typedef struct work {
     int sequences;
     const DLTensor *table, *lengths; /* of keys in pages, whose k and v are [page, pages, …]; NULL: they lie in rows */
     int page, pages;                 /* rows of a page; pages */
+    int tile;                        /* queries of a tile of the optimized variant */
+    atomic_llong *next;              /* its next tile that no thread has taken */
 } work;
 
 static work work_of(const ridge_call *call) {
@@ -195,39 +199,104 @@ static void scale_line(float *x, int64_t n, float by) {
 
 /* ---- optimized ---- */
 
-/* Some queries of a head, and a thread's memory. */
+/* A tile of queries of a head, and a thread's memory. Rows there are dense. */
 typedef struct block {
     int first, rows, batch, head;
-    float *scores, *sums, *scratch, *pages;
-    running row[ATTENTION_QUERIES];
+    float *scores, *panels, *v, *q, *sums, *scratch, *pages;
+    running row[ATTENTION_TILE];
 } block;
 
-static void some_keys(const work *w, block *b, int first, int count) {
+static block block_of(const work *w, float *memory) {
+    block b = {.scores = memory, .pages = memory + attention_thread_floats(w->d, w->values)};
+    b.panels = b.scores + ATTENTION_QUERIES * ATTENTION_KEYS;
+    b.v = b.panels + ATTENTION_KEYS * w->d + GEMM_PRODUCT_PAD;
+    b.q = b.v + ATTENTION_KEYS * w->values;
+    b.sums = b.q + ATTENTION_TILE * w->d, b.scratch = b.sums + ATTENTION_TILE * w->values;
+    return b;
+}
+
+/* Scores of queries [row, row + rows) of the tile become exponentials. */
+static void take_rows(const work *w, block *b, int row, int rows, int first, int count) {
+    for (int i = 0; i < rows; i++) {
+        const int at = row + i;
+        const float kept = take(w, b->scores + (int64_t)i * count, first, count, b->first + at, b->head, &b->row[at]);
+        if (kept < 1) scale_line(b->sums + at * w->values, w->values, kept);
+    }
+}
+
+/* Few queries: keys and values are read where they lie, the `at`-th row first. */
+static void few_queries(const work *w, block *b, const lines *k, const lines *v, int at, int first, int count) {
     const int kv = b->head / w->group;
-    float *const s = b->scores;
-    lines k = w->k, v = w->v;
-    if (w->table) {
-        k = rows_of_pages(w, &w->k, b->batch, kv, first, count, b->pages);
-        v = rows_of_pages(w, &w->v, b->batch, kv, first, count, b->pages + ATTENTION_KEYS * w->d);
-    }
-    const int at = w->table ? 0 : first;
     multiply_lines(b->rows, line_of(&w->q, b->first, b->batch, b->head), w->q.row,
-                   by_columns(&k, line_of(&k, at, b->batch, kv)), w->d, s, count, false, b->scratch);
-    for (int i = 0; i < b->rows; i++) {
-        const float kept = take(w, s + (int64_t)i * count, first, count, b->first + i, b->head, &b->row[i]);
-        if (kept < 1) scale_line(b->sums + i * w->values, w->values, kept);
-    }
-    multiply_lines(b->rows, s, count, by_rows(&v, line_of(&v, at, b->batch, kv)), count, b->sums, w->values, true,
+                   by_columns(k, line_of(k, at, b->batch, kv)), w->d, b->scores, count, false, b->scratch);
+    take_rows(w, b, 0, b->rows, first, count);
+    multiply_lines(b->rows, b->scores, count, by_rows(v, line_of(v, at, b->batch, kv)), count, b->sums, w->values, true,
                    b->scratch);
 }
 
-/* From b->first on. */
+/* Queries [row, row + rows) of the tile, and the keys that are packed. */
+static void many_queries(const work *w, block *b, int row, int rows, int first, int count) {
+    const gemm_panels scores = {.m = rows,
+                                .n = count,
+                                .k = w->d,
+                                .a = b->q + row * w->d,
+                                .a_row = w->d,
+                                .a_depth = 1,
+                                .b = b->panels,
+                                .b_panel = GEMM_NR * w->d,
+                                .b_step = GEMM_NR,
+                                .c = b->scores,
+                                .c_row = count};
+    const gemm_panels sums = {.m = rows,
+                              .n = w->values,
+                              .k = count,
+                              .a = b->scores,
+                              .a_row = count,
+                              .a_depth = 1,
+                              .b = b->v,
+                              .b_panel = GEMM_NR,
+                              .b_step = w->values,
+                              .c = b->sums + row * w->values,
+                              .c_row = w->values,
+                              .add = true};
+    RIDGE_ISA_FN(gemm_panels)(&scores);
+    take_rows(w, b, row, rows, first, count);
+    RIDGE_ISA_FN(gemm_panels)(&sums);
+}
+
+static void copy_lines(const lines *from, int first, int rows, int batch, int head, int64_t columns, float *to) {
+    for (int i = 0; i < rows; i++)
+        memcpy(to + i * columns, line_of(from, first + i, batch, head), sizeof(float) * (size_t)columns);
+}
+
+static void some_keys(const work *w, block *b, int first, int count) {
+    const int kv = b->head / w->group, at = w->table ? 0 : first;
+    lines k = w->k, v = w->v;
+    if (w->table) {
+        k = rows_of_pages(w, &w->k, b->batch, kv, first, count, b->pages);
+        v = rows_of_pages(w, &w->v, b->batch, kv, first, count, b->v);
+    }
+    if (w->m < ATTENTION_FEW) {
+        few_queries(w, b, &k, &v, at, first, count);
+        return;
+    }
+    gemm_panels_pack(line_of(&k, at, b->batch, kv), k.row, count, w->d, b->panels);
+    if (!w->table) copy_lines(&v, first, count, b->batch, kv, w->values, b->v);
+    for (int row = 0; row < b->rows; row += ATTENTION_QUERIES) {
+        const int rows = b->rows - row < ATTENTION_QUERIES ? b->rows - row : ATTENTION_QUERIES;
+        const attention_keys keys = attention_keys_of(w->mask, b->first + row, b->first + row + rows - 1, w->n);
+        if (keys.begin < first + count && keys.end > first) many_queries(w, b, row, rows, first, count);
+    }
+}
+
+/* From b->first on. Blocks of keys begin at the same ones in all tiles: a query's bits depend on no tile. */
 static void some_queries(const work *w, block *b) {
-    b->rows = w->m - b->first < ATTENTION_QUERIES ? w->m - b->first : ATTENTION_QUERIES;
+    b->rows = w->m - b->first < w->tile ? w->m - b->first : w->tile;
     const attention_keys keys = attention_keys_of(w->mask, b->first, b->first + b->rows - 1, w->n);
     memset(b->sums, 0, sizeof(float) * (size_t)(b->rows * w->values));
+    if (w->m >= ATTENTION_FEW) copy_lines(&w->q, b->first, b->rows, b->batch, b->head, w->d, b->q);
     for (int i = 0; i < b->rows; i++) b->row[i] = (running){-INFINITY, 0};
-    for (int first = keys.begin; first < keys.end; first += ATTENTION_KEYS)
+    for (int first = keys.begin / ATTENTION_KEYS * ATTENTION_KEYS; first < keys.end; first += ATTENTION_KEYS)
         some_keys(w, b, first, keys.end - first < ATTENTION_KEYS ? keys.end - first : ATTENTION_KEYS);
     for (int i = 0; i < b->rows; i++) {
         const float by = finish(w, b->head, &b->row[i], line_of(&w->lse, b->first + i, b->batch, b->head));
@@ -237,26 +306,29 @@ static void some_queries(const work *w, block *b) {
 }
 
 static void some_of_sequence(const work *w, int tile, block *b) {
-    const int s = attention_sequence_of_tile(w->q_ends, w->sequences, tile, ATTENTION_QUERIES, w->m);
+    const int s = attention_sequence_of_tile(w->q_ends, w->sequences, tile, w->tile, w->m);
     const attention_span span = span_of(w, s);
     const work one = sequence_of(w, span);
-    b->first = attention_first_of_tile(span, s, tile, ATTENTION_QUERIES) - span.query;
+    b->first = attention_first_of_tile(span, s, tile, w->tile) - span.query;
     if (b->first < one.m) some_queries(&one, b);
 }
 
-/* Blocks go round: where later queries see more keys, each thread has of all lengths. */
-static void blocks_fn(void *arg, int rank, int size) {
+/* Of a head; of varlen's sequences, empty ones among them. */
+static int tiles_of(const work *w, int tile) {
+    return w->q_ends ? attention_tiles_of(w->sequences, tile, w->m) : (w->m + tile - 1) / tile;
+}
+
+/* A thread takes one tile after the other. A head's last is the first: its queries may see the most keys. */
+static void tiles_fn(void *arg, int rank, int size) {
     const work *w = arg;
-    const int each = w->q_ends ? attention_tiles_of(w->sequences, ATTENTION_QUERIES, w->m)
-                               : (w->m + ATTENTION_QUERIES - 1) / ATTENTION_QUERIES;
-    const int64_t floats = attention_thread_floats(w->d, w->values);
-    float *const own = w->scratch + rank * (floats + (w->table ? attention_page_floats(w->d) : 0));
-    block b = {.scores = own, .sums = own + ATTENTION_QUERIES * ATTENTION_KEYS};
-    b.scratch = b.sums + ATTENTION_QUERIES * w->values, b.pages = own + floats;
-    for (int64_t i = rank; i < (int64_t)each * w->batch * w->heads; i += size) {
-        const int head = (int)(i / each), tile = (int)(i % each);
+    const int each = tiles_of(w, w->tile);
+    const int64_t floats = attention_thread_floats(w->d, w->values), all = (int64_t)each * w->batch * w->heads;
+    block b = block_of(w, w->scratch + rank * (floats + (w->table ? attention_page_floats(w->d) : 0)));
+    (void)size;
+    for (int64_t i; (i = atomic_fetch_add_explicit(w->next, 1, memory_order_relaxed)) < all;) {
+        const int head = (int)(i / each), tile = each - 1 - (int)(i % each);
         b.batch = head / w->heads, b.head = head % w->heads;
-        b.first = tile * ATTENTION_QUERIES;
+        b.first = tile * w->tile;
         const work one = w->table ? batch_of(w, b.batch) : *w;
         if (w->q_ends)
             some_of_sequence(w, tile, &b);
@@ -265,22 +337,30 @@ static void blocks_fn(void *arg, int rank, int size) {
     }
 }
 
-ridge_status RIDGE_ISA_FN(attention_cpu_optimized)(const ridge_call *call) {
-    work w = work_of(call);
-    ridge_team_run(call->team, blocks_fn, &w);
+/* As few tiles as give each thread some, of lengths that differ little. */
+static ridge_status in_tiles(work w, ridge_team *team) {
+    enum { EACH = 8 };
+    const int64_t heads = (int64_t)w.batch * w.heads, wanted = (int64_t)EACH * ridge_team_size(team);
+    atomic_llong next;
+    w.tile = ATTENTION_TILE;
+    while (w.tile > ATTENTION_QUERIES && tiles_of(&w, w.tile) * heads < wanted) w.tile -= ATTENTION_QUERIES;
+    if (!w.q_ends && w.m > 0) w.tile = (w.m + tiles_of(&w, w.tile) - 1) / tiles_of(&w, w.tile);
+    atomic_init(&next, 0);
+    w.next = &next;
+    ridge_team_run(team, tiles_fn, &w);
     return RIDGE_OK;
+}
+
+ridge_status RIDGE_ISA_FN(attention_cpu_optimized)(const ridge_call *call) {
+    return in_tiles(work_of(call), call->team);
 }
 
 ridge_status RIDGE_ISA_FN(attention_varlen_cpu_optimized)(const ridge_call *call) {
-    work w = varlen_work_of(call);
-    ridge_team_run(call->team, blocks_fn, &w);
-    return RIDGE_OK;
+    return in_tiles(varlen_work_of(call), call->team);
 }
 
 ridge_status RIDGE_ISA_FN(attention_paged_cpu_optimized)(const ridge_call *call) {
-    work w = paged_work_of(call);
-    ridge_team_run(call->team, blocks_fn, &w);
-    return RIDGE_OK;
+    return in_tiles(paged_work_of(call), call->team);
 }
 
 /* ---- baseline ---- */

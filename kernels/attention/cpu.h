@@ -1,14 +1,17 @@
 /* Attention in fp32 on a CPU. Both variants multiply by the products of cpu/gemm_product.h.
  *
  *   baseline    a head at a time: all scores, their softmax, the product with V, through memory
- *   optimized   64 queries of a head a thread: scores of 256 keys at a time stay in L2, with the running maximum and sum */
+ *   optimized   a tile of queries of a head a thread; 256 keys at a time are packed once for it, and scores of 128 of its queries
+ *               at a time stay in L2, with each query's running maximum and sum */
 #ifndef RIDGE_ATTENTION_CPU_H
 #define RIDGE_ATTENTION_CPU_H
 
 #include "attention/problem.h"
 
-/* Queries and keys of a block of scores. */
-enum { ATTENTION_QUERIES = 64, ATTENTION_KEYS = 256 };
+/* Queries and keys of a block of scores; blocks of queries in a tile, at most; so few queries are multiplied with rows of keys,
+ * which are not packed. */
+enum { ATTENTION_QUERIES = 128, ATTENTION_KEYS = 256, ATTENTION_TILE_BLOCKS = 4, ATTENTION_FEW = 8 };
+enum { ATTENTION_TILE = ATTENTION_QUERIES * ATTENTION_TILE_BLOCKS };
 
 RIDGE_CPU_DECLARE(attention_cpu_baseline);
 RIDGE_CPU_DECLARE(attention_cpu_optimized);
@@ -20,9 +23,9 @@ size_t attention_cpu_baseline_scratch(const ridge_case *c, int threads);
 size_t attention_cpu_scratch(const ridge_case *c, int threads);
 void attention_cpu_baseline_traffic(const ridge_case *c, ridge_traffic *traffic);
 
-/* Floats of a thread: scores, sums, and what the products need. */
+/* Floats of a thread: queries, scores, sums, keys in panels, values, and what products of few queries need. */
 int64_t attention_thread_floats(int64_t d, int64_t v);
-/* And keys and values of a block of scores that lie in pages. */
-static inline int64_t attention_page_floats(int64_t d) { return 2 * ATTENTION_KEYS * d; }
+/* And keys of a block of scores that lie in pages. */
+static inline int64_t attention_page_floats(int64_t d) { return ATTENTION_KEYS * d; }
 
 #endif

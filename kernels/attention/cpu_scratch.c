@@ -4,9 +4,10 @@
 static int64_t more(int64_t a, int64_t b) { return a > b ? a : b; }
 
 int64_t attention_thread_floats(int64_t d, int64_t v) {
-    const int64_t products = more(gemm_product_thread_floats(ATTENTION_QUERIES, ATTENTION_KEYS, d),
-                                  gemm_product_thread_floats(ATTENTION_QUERIES, v, ATTENTION_KEYS));
-    return (int64_t)ATTENTION_QUERIES * ATTENTION_KEYS + ATTENTION_QUERIES * v + products + GEMM_PRODUCT_PAD;
+    const int64_t products = more(gemm_product_thread_floats(ATTENTION_FEW, ATTENTION_KEYS, d),
+                                  gemm_product_thread_floats(ATTENTION_FEW, v, ATTENTION_KEYS));
+    const int64_t block = ATTENTION_QUERIES * ATTENTION_KEYS + ATTENTION_KEYS * (d + v);
+    return (block + ATTENTION_TILE * (d + v) + products + 3 * GEMM_PRODUCT_PAD) / GEMM_PRODUCT_PAD * GEMM_PRODUCT_PAD;
 }
 
 size_t attention_cpu_scratch(const ridge_case *c, int threads) {

@@ -2,8 +2,10 @@
 #include "attention_backward/cpu.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "attention/cpu_lines.h"
+#include "cpu/gemm_panels.h"
 #include "cpu/vec_math.h"
 
 typedef struct work {
@@ -16,6 +18,9 @@ typedef struct work {
     float scale, softcap;
     float *lses, *deltas; /* [batch, head, m]; a query without keys has lse +inf here, so that its P is 0 */
     float *scratch;       /* behind them */
+    backward_jobs jobs;   /* of the optimized variant, whose sums of dq lie behind the threads' memory */
+    float *sums;
+    atomic_llong *next; /* its next job that no thread has taken */
 } work;
 
 static work work_of(const ridge_call *call) {
@@ -55,19 +60,24 @@ static int64_t statistics_of(const work *w, int batch, int head) { return ((int6
 
 /* ---- statistics ---- */
 
+static float dot(const float *x, const float *y, int64_t n) {
+    vf sum = vf_zero();
+    int64_t j = 0;
+    for (; j + VF_LANES <= n; j += VF_LANES) sum = vf_fma(vf_load(x + j), vf_load(y + j), sum);
+    return vf_sum(vf_fma(vf_load_n(x + j, (int)(n - j)), vf_load_n(y + j, (int)(n - j)), sum));
+}
+
 static void statistics_fn(void *arg, int rank, int size) {
     const work *w = arg;
     int64_t begin, end;
-    ridge_share((int64_t)w->batch * w->heads * w->m, 1, rank, size, &begin, &end);
-    for (int64_t at = begin; at < end; at++) {
-        const int64_t head = at / w->m, row = at % w->m;
-        const int b = (int)(head / w->heads), h = (int)(head % w->heads);
-        const float *out = line_of(&w->out, row, b, h), *dout = line_of(&w->dout, row, b, h);
+    ridge_share((int64_t)w->m * w->batch * w->heads, 1, rank, size, &begin, &end);
+    for (int64_t line = begin; line < end; line++) { /* in the order of memory */
+        const int64_t row = line / w->heads / w->batch;
+        const int b = (int)(line / w->heads % w->batch), h = (int)(line % w->heads);
+        const int64_t at = statistics_of(w, b, h) + row;
         const float lse = *line_of(&w->lse, row, b, h);
-        float sum = 0;
-        for (int64_t j = 0; j < w->values; j++) sum += out[j] * dout[j];
         w->lses[at] = isinf(lse) && lse < 0 ? INFINITY : lse;
-        w->deltas[at] = sum;
+        w->deltas[at] = dot(line_of(&w->out, row, b, h), line_of(&w->dout, row, b, h), w->values);
     }
 }
 
@@ -91,29 +101,40 @@ static void statistics(work *w, ridge_team *team) {
 
 /* ---- a row of scores ---- */
 
-/* An own row, and the rows [first, first + count) that pass it. */
-typedef struct own_row {
-    attention_mask mask; /* as own rows see passing ones */
-    int passing;         /* how many there are */
-    int64_t own, first, count;
-    const float *lse, *delta; /* its own, or those of the passing rows, one after the other */
-    bool keys;                /* the row is a key's: statistics pass */
-    float slope;
-} own_row;
+/* A query's scores of the keys [first, first + count). */
+typedef struct score_row {
+    int64_t query, first, count;
+    float lse, delta, slope;
+} score_row;
 
 /* Scores of their products, and by what the products' gradients differ from theirs. */
-static void shape_scores(const work *w, const own_row *r, float *s, float *slants, int64_t low, int64_t high) {
+static void shape_scores(const work *w, const score_row *r, float *s, float *slants, int64_t low, int64_t high) {
     for (int64_t j = low; j < high; j++) {
         const float x = s[j] * w->scale, bend = w->softcap > 0 ? tanhf(x / w->softcap) : 0;
         slants[j] = w->scale * (1 - bend * bend);
-        s[j] =
-            (w->softcap > 0 ? w->softcap * bend : x) - r->slope * fabsf((float)(r->own + r->mask.shift - r->first - j));
+        s[j] = (w->softcap > 0 ? w->softcap * bend : x) -
+               r->slope * fabsf((float)(r->query + w->mask.shift - r->first - j));
     }
 }
 
+/* P = 2^(log2 s - less), and its gradient (d - delta) P by `slant`. */
+static const float LOG2_E = 0x1.715476p0f;
+typedef struct score_vectors {
+    vf log2, less, delta, scale;
+} score_vectors;
+VF_INLINE void take_vector(const score_vectors *by, float *s, float *d, vf slant, int n) {
+    const bool whole = n == VF_LANES;
+    const vf x = whole ? vf_load(s) : vf_load_n(s, n), y = whole ? vf_load(d) : vf_load_n(d, n);
+    const vf p = vf_exp2(vf_sub(vf_mul(x, by->log2), by->less)), g = vf_mul(vf_mul(p, vf_sub(y, by->delta)), slant);
+    if (whole)
+        vf_store(s, p), vf_store(d, g);
+    else
+        vf_store_n(s, n, p), vf_store_n(d, n, g);
+}
+
 /* s becomes P, d the gradient of the products: 0 where a key is masked. */
-static void take(const work *w, const own_row *r, float *s, float *d, float *slants) {
-    const attention_keys seen = attention_keys_of(r->mask, (int)r->own, (int)r->own, r->passing);
+static void take(const work *w, const score_row *r, float *s, float *d, float *slants) {
+    const attention_keys seen = attention_keys_of(w->mask, (int)r->query, (int)r->query, w->n);
     const int64_t low = seen.begin > r->first ? seen.begin - r->first : 0;
     const int64_t high = seen.end - r->first < r->count ? seen.end - r->first : r->count;
     const bool shaped = w->softcap > 0 || w->slope;
@@ -123,15 +144,16 @@ static void take(const work *w, const own_row *r, float *s, float *d, float *sla
         return;
     }
     if (shaped) shape_scores(w, r, s, slants, low, high);
-    const vf scale = vf_set1(w->scale);
-    for (int64_t j = low; j < high; j += VF_LANES) {
-        const int n = high - j < VF_LANES ? (int)(high - j) : VF_LANES;
-        const vf less = r->keys ? vf_load_n(r->lse + j, n) : vf_set1(*r->lse);
-        const vf delta = r->keys ? vf_load_n(r->delta + j, n) : vf_set1(*r->delta);
-        const vf x = vf_load_n(s + j, n), by = shaped ? vf_load_n(slants + j, n) : scale;
-        const vf p = vf_exp(vf_sub(shaped ? x : vf_mul(x, scale), less));
-        vf_store_n(d + j, n, vf_mul(vf_mul(p, vf_sub(vf_load_n(d + j, n), delta)), by));
-        vf_store_n(s + j, n, p);
+    const score_vectors by = {.log2 = vf_set1(LOG2_E * (shaped ? 1 : w->scale)),
+                              .less = vf_set1(LOG2_E * r->lse),
+                              .delta = vf_set1(r->delta),
+                              .scale = vf_set1(w->scale)};
+    int64_t j = low;
+    for (; j + VF_LANES <= high; j += VF_LANES)
+        take_vector(&by, s + j, d + j, shaped ? vf_load(slants + j) : by.scale, VF_LANES);
+    if (j < high) {
+        const int n = (int)(high - j);
+        take_vector(&by, s + j, d + j, shaped ? vf_load_n(slants + j, n) : by.scale, n);
     }
     memset(s, 0, sizeof(float) * (size_t)low), memset(d, 0, sizeof(float) * (size_t)low);
     memset(s + high, 0, all - sizeof(float) * (size_t)high), memset(d + high, 0, all - sizeof(float) * (size_t)high);
@@ -139,100 +161,162 @@ static void take(const work *w, const own_row *r, float *s, float *d, float *sla
 
 /* ---- optimized ---- */
 
-/* One side's rows own gradients, the other side's pass. */
-typedef struct sides {
-    const work *w;
-    bool keys; /* own rows are keys */
-    lines own_x, own_y, x, y, dx, dy;
-    attention_mask mask;
-    int own, passing, heads, shared; /* heads of own rows; of passing ones that share an own one */
-    int group;                       /* own heads that share a passing one */
-} sides;
-
-static sides sides_of(const work *w, bool keys) {
-    if (!keys)
-        return (sides){w, false, w->q, w->dout, w->k, w->v, w->dq, w->dq, w->mask, w->m, w->n, w->heads, 1, w->group};
-    return (sides){w,        true,  w->k,
-                   w->v,     w->q,  w->dout,
-                   w->dk,    w->dv, attention_mask_transposed(w->mask),
-                   w->n,     w->m,  w->heads / w->group,
-                   w->group, 1};
-}
-
-/* Some own rows of a head, and a thread's memory. */
+/* Keys of a block, with their values and gradients, scores, and queries, in a thread's memory. Rows are dense. */
 typedef struct block {
-    int first, rows, batch, head;
-    float *s, *d, *slants, *sums_x, *sums_y, *scratch;
+    float *k, *k_panels, *v_panels, *dk, *dv;
+    float *s, *d, *slants;
+    float *q, *dout; /* [group, m]: of all queries that share the head */
+    int first, keys, batch, kv;
+    bool begun; /* dk and dv are sums of some queries; before, they are nothing */
 } block;
 
-/* Passing rows [first, first + count) of one of their heads. */
-static void some_passing(const sides *p, block *b, int head, int first, int count) {
-    const work *w = p->w;
-    const float *own_x = line_of(&p->own_x, b->first, b->batch, b->head);
-    const float *own_y = line_of(&p->own_y, b->first, b->batch, b->head);
-    const float *x = line_of(&p->x, first, b->batch, head), *y = line_of(&p->y, first, b->batch, head);
-    const int of_query = p->keys ? head : b->head;
-    const int64_t at = statistics_of(w, b->batch, of_query);
-    multiply_lines(b->rows, own_x, p->own_x.row, by_columns(&p->x, x), w->d, b->s, count, false, b->scratch);
-    multiply_lines(b->rows, own_y, p->own_y.row, by_columns(&p->y, y), w->values, b->d, count, false, b->scratch);
-    for (int i = 0; i < b->rows; i++) {
-        const int64_t own = b->first + i, statistic = at + (p->keys ? first : own);
-        const own_row r = {.mask = p->mask,
-                           .passing = p->passing,
-                           .own = own,
-                           .first = first,
-                           .count = count,
-                           .lse = w->lses + statistic,
-                           .delta = w->deltas + statistic,
-                           .keys = p->keys,
-                           .slope = w->slope ? w->slope[of_query] : 0};
-        take(w, &r, b->s + (int64_t)i * count, b->d + (int64_t)i * count, b->slants);
-    }
-    multiply_lines(b->rows, b->d, count, by_rows(&p->x, x), count, b->sums_x, w->d, true, b->scratch);
-    if (p->keys) multiply_lines(b->rows, b->s, count, by_rows(&p->y, y), count, b->sums_y, w->values, true, b->scratch);
+static block block_of(const work *w, float *memory) {
+    const int64_t d = BACKWARD_KEYS * w->d, v = BACKWARD_KEYS * w->values;
+    block b = {.k = memory};
+    b.k_panels = b.k + d, b.dk = b.k_panels + d + GEMM_PRODUCT_PAD;
+    b.v_panels = b.dk + d, b.dv = b.v_panels + v + GEMM_PRODUCT_PAD;
+    b.s = b.dv + v, b.d = b.s + BACKWARD_QUERIES * BACKWARD_KEYS, b.slants = b.d + BACKWARD_QUERIES * BACKWARD_KEYS;
+    b.q = b.slants + BACKWARD_KEYS, b.dout = b.q + w->jobs.rows * w->d;
+    return b;
 }
 
-static void some_own(const sides *p, block *b) {
-    const work *w = p->w;
-    const attention_keys seen = attention_keys_of(p->mask, b->first, b->first + b->rows - 1, p->passing);
-    memset(b->sums_x, 0, sizeof(float) * (size_t)(b->rows * w->d));
-    memset(b->sums_y, 0, sizeof(float) * (size_t)(b->rows * w->values));
-    for (int i = 0; i < p->shared; i++)
-        for (int first = seen.begin; first < seen.end; first += BACKWARD_PASSING)
-            some_passing(p, b, b->head / p->group * p->shared + i, first,
-                         seen.end - first < BACKWARD_PASSING ? seen.end - first : BACKWARD_PASSING);
-    for (int i = 0; i < b->rows; i++) {
-        const size_t d = sizeof(float) * (size_t)w->d, v = sizeof(float) * (size_t)w->values;
-        memcpy(line_of(&p->dx, b->first + i, b->batch, b->head), b->sums_x + i * w->d, d);
-        if (p->keys) memcpy(line_of(&p->dy, b->first + i, b->batch, b->head), b->sums_y + i * w->values, v);
+static void copy_lines(const lines *from, int first, int rows, int batch, int head, int64_t columns, float *to) {
+    for (int i = 0; i < rows; i++)
+        memcpy(to + i * columns, line_of(from, first + i, batch, head), sizeof(float) * (size_t)columns);
+}
+static void store_lines(const lines *to, int first, int rows, int batch, int head, int64_t columns, const float *from) {
+    for (int i = 0; i < rows; i++)
+        memcpy(line_of(to, first + i, batch, head), from + i * columns, sizeof(float) * (size_t)columns);
+}
+
+/* A block's scores [rows, keys] = rows of x [k] times packed ones. */
+static void scores_in(const block *b, int rows, const float *x, const float *panels, int64_t k, float *scores) {
+    RIDGE_ISA_FN(gemm_panels)
+    (&(gemm_panels){.m = rows,
+                    .n = b->keys,
+                    .k = k,
+                    .a = x,
+                    .a_row = k,
+                    .a_depth = 1,
+                    .b = panels,
+                    .b_panel = GEMM_NR * k,
+                    .b_step = GEMM_NR,
+                    .c = scores,
+                    .c_row = BACKWARD_KEYS});
+}
+
+/* to [m, columns] += a times the k rows of x; a: scores, or their transpose. */
+static void add_gradient(int64_t m, int64_t k, const float *a, bool transposed, const float *x, int64_t columns,
+                         float *to, bool add) {
+    RIDGE_ISA_FN(gemm_panels)
+    (&(gemm_panels){.m = m,
+                    .n = columns,
+                    .k = k,
+                    .a = a,
+                    .a_row = transposed ? 1 : BACKWARD_KEYS,
+                    .a_depth = transposed ? BACKWARD_KEYS : 1,
+                    .b = x,
+                    .b_panel = GEMM_NR,
+                    .b_step = columns,
+                    .c = to,
+                    .c_row = columns,
+                    .add = add});
+}
+
+/* Queries [first, first + rows) of head i of the group pass the block. dq: [group, m, d]. */
+static void some_queries(const work *w, block *b, int i, int first, int rows, float *dq) {
+    const int head = b->kv * w->group + i;
+    const int64_t at = statistics_of(w, b->batch, head), line = (int64_t)i * w->m + first;
+    const float *const q = b->q + line * w->d, *const dout = b->dout + line * w->values;
+    scores_in(b, rows, q, b->k_panels, w->d, b->s);
+    scores_in(b, rows, dout, b->v_panels, w->values, b->d);
+    for (int row = 0; row < rows; row++) {
+        const score_row r = {.query = first + row,
+                             .first = b->first,
+                             .count = b->keys,
+                             .lse = w->lses[at + first + row],
+                             .delta = w->deltas[at + first + row],
+                             .slope = w->slope ? w->slope[head] : 0};
+        take(w, &r, b->s + (int64_t)row * BACKWARD_KEYS, b->d + (int64_t)row * BACKWARD_KEYS, b->slants);
+    }
+    add_gradient(rows, b->keys, b->d, false, b->k, w->d, dq + line * w->d, true);
+    add_gradient(b->keys, rows, b->d, true, q, w->d, b->dk, b->begun);
+    add_gradient(b->keys, rows, b->s, true, dout, w->values, b->dv, b->begun);
+    b->begun = true;
+}
+
+/* The keys from b->first on of b->kv. dq: [group, m, d]. */
+static void some_keys(const work *w, block *b, float *dq) {
+    b->keys = w->n - b->first < BACKWARD_KEYS ? w->n - b->first : BACKWARD_KEYS;
+    const attention_keys by =
+        attention_keys_of(attention_mask_transposed(w->mask), b->first, b->first + b->keys - 1, w->m);
+    copy_lines(&w->k, b->first, b->keys, b->batch, b->kv, w->d, b->k);
+    gemm_panels_pack(b->k, w->d, b->keys, w->d, b->k_panels);
+    gemm_panels_pack(line_of(&w->v, b->first, b->batch, b->kv), w->v.row, b->keys, w->values, b->v_panels);
+    b->begun = false;
+    for (int i = 0; i < w->group; i++)
+        for (int first = by.begin; first < by.end; first += BACKWARD_QUERIES)
+            some_queries(w, b, i, first, by.end - first < BACKWARD_QUERIES ? by.end - first : BACKWARD_QUERIES, dq);
+    if (!b->begun) {
+        memset(b->dk, 0, sizeof(float) * (size_t)(b->keys * w->d));
+        memset(b->dv, 0, sizeof(float) * (size_t)(b->keys * w->values));
+    }
+    store_lines(&w->dk, b->first, b->keys, b->batch, b->kv, w->d, b->dk);
+    store_lines(&w->dv, b->first, b->keys, b->batch, b->kv, w->values, b->dv);
+}
+
+/* dq of lines [begin, end) of the unit's [group, m] is the sum of its parts', in their order. */
+static void gather_queries(const work *w, int64_t unit, const float *dq, int64_t begin, int64_t end) {
+    const int kv_heads = w->heads / w->group, batch = (int)(unit / kv_heads), kv = (int)(unit % kv_heads);
+    for (int64_t line = begin; line < end; line++) {
+        float *const to = line_of(&w->dq, line % w->m, batch, kv * w->group + (int)(line / w->m));
+        memcpy(to, dq + line * w->d, sizeof(float) * (size_t)w->d);
+        for (int part = 1; part < w->jobs.parts; part++)
+            for (int64_t j = 0; j < w->d; j++) to[j] += dq[part * w->jobs.rows * w->d + line * w->d + j];
     }
 }
 
-/* Blocks go round: where later rows see more, each thread has of all lengths. */
-static void blocks_fn(void *arg, int rank, int size) {
-    const sides *p = arg;
-    const work *w = p->w;
-    const int64_t columns = w->d > w->values ? w->d : w->values;
-    const int each = (p->own + BACKWARD_OWN - 1) / BACKWARD_OWN;
-    block b = {.s = w->scratch + rank * w->thread};
-    b.d = b.s + BACKWARD_OWN * BACKWARD_PASSING, b.slants = b.d + BACKWARD_OWN * BACKWARD_PASSING;
-    b.sums_x = b.slants + BACKWARD_PASSING, b.sums_y = b.sums_x + BACKWARD_OWN * columns;
-    b.scratch = b.sums_y + BACKWARD_OWN * columns;
-    for (int64_t i = rank; i < (int64_t)each * w->batch * p->heads; i += size) {
-        const int head = (int)(i / each);
-        b.first = (int)(i % each) * BACKWARD_OWN;
-        b.rows = p->own - b.first < BACKWARD_OWN ? p->own - b.first : BACKWARD_OWN;
-        b.batch = head / p->heads, b.head = head % p->heads;
-        some_own(p, &b);
+/* A job is a part of a unit's keys: blocks go round, since under a mask early keys are seen by more queries. */
+static void jobs_fn(void *arg, int rank, int size) {
+    const work *w = arg;
+    const int kv_heads = w->heads / w->group, parts = w->jobs.parts;
+    const int64_t rows = w->jobs.rows;
+    block b = block_of(w, w->scratch + rank * w->thread);
+    (void)size;
+    for (int64_t job; (job = atomic_fetch_add_explicit(w->next, 1, memory_order_relaxed)) < w->jobs.units * parts;) {
+        const int64_t unit = job / parts;
+        float *const dq = w->sums + (parts > 1 ? job : rank) * rows * w->d;
+        memset(dq, 0, sizeof(float) * (size_t)(rows * w->d));
+        b.batch = (int)(unit / kv_heads), b.kv = (int)(unit % kv_heads);
+        for (int i = 0; i < w->group; i++) {
+            copy_lines(&w->q, 0, w->m, b.batch, b.kv * w->group + i, w->d, b.q + (int64_t)i * w->m * w->d);
+            copy_lines(&w->dout, 0, w->m, b.batch, b.kv * w->group + i, w->values,
+                       b.dout + (int64_t)i * w->m * w->values);
+        }
+        for (b.first = (int)(job % parts) * BACKWARD_KEYS; b.first < w->n; b.first += parts * BACKWARD_KEYS)
+            some_keys(w, &b, dq);
+        if (parts == 1) gather_queries(w, unit, dq, 0, rows);
     }
+}
+static void gather_fn(void *arg, int rank, int size) {
+    const work *w = arg;
+    int64_t begin, end;
+    ridge_share(w->jobs.rows, 1, rank, size, &begin, &end);
+    for (int64_t unit = 0; unit < w->jobs.units; unit++)
+        gather_queries(w, unit, w->sums + unit * w->jobs.parts * w->jobs.rows * w->d, begin, end);
 }
 
 ridge_status RIDGE_ISA_FN(attention_backward_cpu_optimized)(const ridge_call *call) {
     work w = work_of(call);
+    const int threads = ridge_team_size(call->team);
+    w.jobs = backward_cpu_jobs(call->dim, threads);
+    w.sums = w.scratch + threads * w.thread;
+    atomic_llong next;
+    atomic_init(&next, 0);
+    w.next = &next;
     statistics(&w, call->team);
-    sides keys = sides_of(&w, true), queries = sides_of(&w, false);
-    ridge_team_run(call->team, blocks_fn, &keys);
-    ridge_team_run(call->team, blocks_fn, &queries);
+    ridge_team_run(call->team, jobs_fn, &w);
+    if (w.jobs.parts > 1) ridge_team_run(call->team, gather_fn, &w);
     return RIDGE_OK;
 }
 
@@ -251,13 +335,11 @@ static void scores_fn(void *arg, int rank, int size) {
     int64_t begin, end;
     ridge_share(w->m, 1, rank, size, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
-        const own_row r = {.mask = w->mask,
-                           .passing = w->n,
-                           .own = i,
-                           .count = w->n,
-                           .lse = w->lses + at + i,
-                           .delta = w->deltas + at + i,
-                           .slope = w->slope ? w->slope[h->head] : 0};
+        const score_row r = {.query = i,
+                             .count = w->n,
+                             .lse = w->lses[at + i],
+                             .delta = w->deltas[at + i],
+                             .slope = w->slope ? w->slope[h->head] : 0};
         take(w, &r, h->s + i * w->n, h->d + i * w->n, h->slants + (int64_t)rank * w->n);
     }
 }

@@ -1,14 +1,22 @@
 /* Attention's gradients in fp32 on a CPU. Both variants multiply by the products of cpu/gemm_product.h.
  *
  *   baseline    a head at a time: S and D, P and the gradient of S, then three more products, through memory
- *   optimized   64 keys a thread own dk and dv, and 256 queries at a time pass; then 64 queries own dq, and keys pass */
+ *   optimized   128 keys of a thread, packed once, and their dk and dv stay in L2 while 112 queries at a time pass, whose dq is
+ *               summed in memory: five products a score */
 #ifndef RIDGE_ATTENTION_BACKWARD_CPU_H
 #define RIDGE_ATTENTION_BACKWARD_CPU_H
 
 #include "attention_backward/problem.h"
 
-/* Own rows and passing rows of a block of scores. */
-enum { BACKWARD_OWN = 64, BACKWARD_PASSING = 256 };
+/* Keys and queries of a block of scores. */
+enum { BACKWARD_KEYS = 128, BACKWARD_QUERIES = 112 };
+
+/* How threads share the work. A unit is a head of keys and values of one batch; `rows` queries share
+ * it, and each of its parts has some blocks of its keys. A thread has whole units and one place for sums of dq where that is even; otherwise each part has its own place, and the parts are added in their order. */
+typedef struct backward_jobs {
+    int64_t units, rows;
+    int parts;
+} backward_jobs;
 
 RIDGE_CPU_DECLARE(attention_backward_cpu_baseline);
 RIDGE_CPU_DECLARE(attention_backward_cpu_optimized);
@@ -20,5 +28,6 @@ void attention_backward_cpu_baseline_traffic(const ridge_case *c, ridge_traffic 
 int64_t backward_cpu_statistics(const int64_t *dim);
 int64_t backward_cpu_thread(const int64_t *dim);
 int64_t backward_cpu_scores(const int64_t *dim);
+backward_jobs backward_cpu_jobs(const int64_t *dim, int threads);
 
 #endif

@@ -4,20 +4,42 @@
 static int64_t more(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t wider(const int64_t *dim) { return more(dim[ATTENTION_D], dim[ATTENTION_V]); }
 
+static int64_t rows_of(const int64_t *dim) { return dim[ATTENTION_HEADS] / dim[ATTENTION_KV_HEADS] * dim[ATTENTION_M]; }
+
 int64_t backward_cpu_statistics(const int64_t *dim) {
-    return 2 * dim[ATTENTION_BATCH] * dim[ATTENTION_HEADS] * dim[ATTENTION_M];
+    const int64_t queries = dim[ATTENTION_BATCH] * dim[ATTENTION_HEADS] * dim[ATTENTION_M];
+    return (2 * queries + 31) / 32 * 32; /* what follows begins a line */
 }
-/* S and D, slants of a row, sums, and what the products need. */
+/* Keys, their panels, values' panels, both gradients; S, D and slants of a row; queries and gradients of the result. */
 int64_t backward_cpu_thread(const int64_t *dim) {
-    const int64_t products = more(gemm_product_thread_floats(BACKWARD_OWN, BACKWARD_PASSING, wider(dim)),
-                                  gemm_product_thread_floats(BACKWARD_OWN, wider(dim), BACKWARD_PASSING));
-    return (int64_t)(2 * BACKWARD_OWN + 1) * BACKWARD_PASSING + BACKWARD_OWN * 2 * wider(dim) + products +
-           GEMM_PRODUCT_PAD;
+    const int64_t d = dim[ATTENTION_D], v = dim[ATTENTION_V];
+    const int64_t floats = BACKWARD_KEYS * (3 * d + 2 * v) + (2 * BACKWARD_QUERIES + 1) * BACKWARD_KEYS +
+                           rows_of(dim) * (d + v) + 3 * GEMM_PRODUCT_PAD;
+    return (floats + GEMM_PRODUCT_PAD - 1) / GEMM_PRODUCT_PAD * GEMM_PRODUCT_PAD;
 }
+
+/* As few parts as keep nine of ten threads busy; no more than four jobs a thread, each of which has sums of its own. */
+backward_jobs backward_cpu_jobs(const int64_t *dim, int threads) {
+    enum { JOBS = 4 };
+    backward_jobs jobs = {.units = dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS], .rows = rows_of(dim), .parts = 1};
+    for (int parts = 1; parts <= threads && jobs.units * parts <= JOBS * threads; parts++) {
+        const int64_t all = jobs.units * parts, rounds = (all + threads - 1) / threads;
+        jobs.parts = parts;
+        if (10 * all >= 9 * rounds * threads) return jobs;
+    }
+    if (jobs.units >= threads) jobs.parts = 1;
+    return jobs;
+}
+static int64_t sums(const int64_t *dim, int threads) {
+    const backward_jobs jobs = backward_cpu_jobs(dim, threads);
+    return jobs.rows * dim[ATTENTION_D] * (jobs.parts > 1 ? jobs.units * jobs.parts : threads);
+}
+
 int64_t backward_cpu_scores(const int64_t *dim) { return dim[ATTENTION_M] * dim[ATTENTION_N] + GEMM_PRODUCT_PAD; }
 
 size_t attention_backward_cpu_scratch(const ridge_case *c, int threads) {
-    return sizeof(float) * (size_t)(backward_cpu_statistics(c->dim) + threads * backward_cpu_thread(c->dim));
+    return sizeof(float) *
+           (size_t)(backward_cpu_statistics(c->dim) + threads * backward_cpu_thread(c->dim) + sums(c->dim, threads));
 }
 
 size_t attention_backward_cpu_baseline_scratch(const ridge_case *c, int threads) {

@@ -3,6 +3,7 @@
 #define RIDGE_KERNELS_QUANTIZE_FP8_BLOCK_H
 
 #include "cpu/vec_narrow.h"
+#include "cpu/vec_widen.h"
 #include "quantize/line.h"
 #include "quantize/rule.h"
 
@@ -31,6 +32,17 @@ VF_INLINE void fp8_codes(const void *x, int64_t n, float factor, unsigned char *
     const vf2 v = row_load(x, j, n - j, type);
     vf2_store_bytes(part, vf_e4m3(vf_mul(v.a, by)), vf_e4m3(vf_mul(v.b, by)), type);
     memcpy(q + j, part, (size_t)(n - j));
+}
+
+/* What n codes of e4m3 stand for, times a scale. */
+VF_INLINE void fp8_values(const unsigned char *q, int64_t n, float scale, float *x) {
+    const vf by = vf_set1(scale);
+    int64_t j = 0;
+    for (; j + VF_LANES <= n; j += VF_LANES) vf_store(x + j, vf_mul(vf_of_e4m3(vi_load_bytes(q + j)), by));
+    if (VF_LANES == 1 || j >= n) return;
+    unsigned char part[VF_LANES] = {0};
+    memcpy(part, q + j, (size_t)(n - j));
+    vf_store_n(x + j, (int)(n - j), vf_mul(vf_of_e4m3(vi_load_bytes(part)), by));
 }
 
 /* The largest magnitude, one number at a time; NaN: one is not finite. */

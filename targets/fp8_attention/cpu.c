@@ -3,7 +3,7 @@
 #include "attention/cpu_lines.h"
 #include "attention/fp8.h"
 #include "cpu/row.h"
-#include "quantize/rule.h"
+#include "quantize/fp8_block.h"
 
 RIDGE_CPU_DECLARE(fp8_attention_cpu_baseline);
 RIDGE_CPU_DECLARE(fp8_attention_cpu_optimized);
@@ -28,7 +28,7 @@ static void decode_rows(const codes *c, int64_t begin, int64_t end) {
             for (int64_t head = 0; head < heads; head++, to += columns) {
                 const unsigned char *from = codes_at(&all, i, batch, head);
                 const float scale = ((const float *)ridge_data(c->scale))[batch * ridge_row_stride(c->scale) + head];
-                for (int64_t j = 0; j < columns; j++) to[j] = rule_value_e4m3(from[j]) * scale;
+                fp8_values(from, columns, scale, to);
             }
 }
 

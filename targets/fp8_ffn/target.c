@@ -263,7 +263,7 @@ static size_t cpu_baseline_scratch(const ridge_case *c, int threads) {
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
     const int64_t d = c->dim[FP8_FFN_D], f = c->dim[FP8_FFN_F];
-    return fp8_ffn_weight_bytes(d, f) + (size_t)threads * fp8_ffn_thread_bytes(d, f);
+    return (size_t)(fp8_ffn_all_panels(d, f) + threads * fp8_ffn_thread_floats(d, f)) * sizeof(float);
 }
 static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     const double weights = 12 * area(c, FP8_FFN_D, FP8_FFN_F), x = 4 * area(c, FP8_FFN_M, FP8_FFN_D), h = 4 * hidden(c);
@@ -374,7 +374,7 @@ static const ridge_variant variants[] = {
      .scratch = cpu_baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "weights decoded once, then a block of rows after the other, in cache from x to y",
+     .idea = "weights decoded to panels once, then blocks of rows in cache, 128 hidden values at a time",
      .run = RIDGE_CPU(fp8_ffn_cpu_optimized),
      .traffic = cpu_optimized_traffic,
      .scratch = cpu_optimized_scratch},

@@ -2,7 +2,9 @@
 #ifndef NVFP4_SCALED_GEMM_H
 #define NVFP4_SCALED_GEMM_H
 
-#include "gemm/problem.h"
+#include <stddef.h>
+#include <stdint.h>
+
 #include "quantize/blocks.h"
 
 enum { SCALED_M, SCALED_N, SCALED_K, SCALED_A_TILES, SCALED_B_TILES, SCALED_TILE_BYTES, SCALED_ONE }; /* dims */
@@ -17,12 +19,5 @@ static inline scaled_scratch scaled_scratch_of(int64_t m, int64_t n, int64_t k) 
     const int64_t line = (k + 7) / 8 * 8, sums = (m * n * 4 + 255) / 256 * 256, of_a = (m * line * 2 + 255) / 256 * 256;
     return (scaled_scratch){line, (size_t)sums, (size_t)(sums + of_a), (size_t)(sums + of_a + n * line * 2)};
 }
-
-/* Rows of B that a CPU thread has as fp32 at a time: 128 KiB of them. */
-static inline int64_t scaled_rows(int64_t k) {
-    const int64_t rows = (1 << 15) / (k > 0 ? k : 1);
-    return rows > 144 ? 144 : rows < 8 ? 8 : rows;
-}
-static inline int64_t scaled_floats(int64_t n) { return (n + 15) / 16 * 16; }
 
 #endif

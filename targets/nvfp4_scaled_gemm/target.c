@@ -3,10 +3,10 @@
  * See README.md. */
 #include <math.h>
 
-#include "cpu/gemm_product.h"
 #include "gemm/copied.h"
 #include "gemm/matmul_target.h"
 #include "nvfp4_scaled_gemm.h"
+#include "nvfp4_scaled_gemm_cpu.h"
 #include "quantize/scale_at.h"
 
 RIDGE_CPU_DECLARE(nvfp4_scaled_gemm_cpu_baseline);
@@ -130,10 +130,9 @@ static size_t cpu_baseline_scratch(const ridge_case *c, int threads) {
            gemm_product_scratch(m, n, k, threads);
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
-    const int64_t m = c->dim[SCALED_M], k = c->dim[SCALED_K], rows = scaled_rows(k);
-    const size_t b = (size_t)scaled_floats(rows * k) * sizeof(float);
-    return (size_t)scaled_floats(m * k) * sizeof(float) +
-           (size_t)threads * ((b + gemm_product_scratch(m, rows, k, 1) + 63) / 64 * 64);
+    const int64_t k = c->dim[SCALED_K];
+    return (size_t)scaled_floats(c->dim[SCALED_M] * scaled_line(k)) * sizeof(float) +
+           (size_t)threads * scaled_thread_bytes(k);
 }
 static void cpu_traffic(const ridge_case *c, ridge_traffic *t, double wide) {
     *t = (ridge_traffic){.read = bytes_in(c) + wide, .written = wide + bytes_out(c)};
@@ -235,7 +234,7 @@ static const ridge_variant variants[] = {
      .scratch = cpu_baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "A as fp32, and a block of B's rows in cache while A is multiplied with them",
+     .idea = "codes by vectors to fp32: A in memory, a block of B's rows in panels in cache",
      .run = RIDGE_CPU(nvfp4_scaled_gemm_cpu_optimized),
      .traffic = cpu_optimized_traffic,
      .scratch = cpu_optimized_scratch},
