@@ -20,6 +20,7 @@ typedef struct work {
     float *scratch;       /* behind them */
     backward_jobs jobs;   /* of the optimized variant, whose sums of dq lie behind the threads' memory */
     float *sums;
+    int keys;           /* of a block */
     atomic_llong *next; /* its next job that no thread has taken */
 } work;
 
@@ -155,8 +156,9 @@ static void take(const work *w, const score_row *r, float *s, float *d, float *s
         const int n = (int)(high - j);
         take_vector(&by, s + j, d + j, shaped ? vf_load_n(slants + j, n) : by.scale, n);
     }
-    memset(s, 0, sizeof(float) * (size_t)low), memset(d, 0, sizeof(float) * (size_t)low);
-    memset(s + high, 0, all - sizeof(float) * (size_t)high), memset(d + high, 0, all - sizeof(float) * (size_t)high);
+    const size_t before = sizeof(float) * (size_t)low, behind = all - sizeof(float) * (size_t)high;
+    if (before) memset(s, 0, before), memset(d, 0, before);
+    if (behind) memset(s + high, 0, behind), memset(d + high, 0, behind);
 }
 
 /* ---- optimized ---- */
@@ -167,7 +169,7 @@ typedef struct block {
     float *s, *d, *slants;
     float *q, *dout; /* [group, m]: of all queries that share the head */
     int first, keys, batch, kv;
-    bool begun; /* dk and dv are sums of some queries; before, they are nothing */
+    bool begun, dq_begun; /* dk and dv are sums of some queries, dq of some keys; before, they are nothing */
 } block;
 
 static block block_of(const work *w, float *memory) {
@@ -239,7 +241,7 @@ static void some_queries(const work *w, block *b, int i, int first, int rows, fl
                              .slope = w->slope ? w->slope[head] : 0};
         take(w, &r, b->s + (int64_t)row * BACKWARD_KEYS, b->d + (int64_t)row * BACKWARD_KEYS, b->slants);
     }
-    add_gradient(rows, b->keys, b->d, false, b->k, w->d, dq + line * w->d, true);
+    add_gradient(rows, b->keys, b->d, false, b->k, w->d, dq + line * w->d, b->dq_begun);
     add_gradient(b->keys, rows, b->d, true, q, w->d, b->dk, b->begun);
     add_gradient(b->keys, rows, b->s, true, dout, w->values, b->dv, b->begun);
     b->begun = true;
@@ -247,16 +249,21 @@ static void some_queries(const work *w, block *b, int i, int first, int rows, fl
 
 /* The keys from b->first on of b->kv. dq: [group, m, d]. */
 static void some_keys(const work *w, block *b, float *dq) {
-    b->keys = w->n - b->first < BACKWARD_KEYS ? w->n - b->first : BACKWARD_KEYS;
+    b->keys = w->n - b->first < w->keys ? w->n - b->first : w->keys;
     const attention_keys by =
         attention_keys_of(attention_mask_transposed(w->mask), b->first, b->first + b->keys - 1, w->m);
     copy_lines(&w->k, b->first, b->keys, b->batch, b->kv, w->d, b->k);
     gemm_panels_pack(b->k, w->d, b->keys, w->d, b->k_panels);
     gemm_panels_pack(line_of(&w->v, b->first, b->batch, b->kv), w->v.row, b->keys, w->values, b->v_panels);
     b->begun = false;
+    if (!b->dq_begun && (by.begin > 0 || by.end < w->m)) {
+        memset(dq, 0, sizeof(float) * (size_t)(w->jobs.rows * w->d));
+        b->dq_begun = true;
+    }
     for (int i = 0; i < w->group; i++)
         for (int first = by.begin; first < by.end; first += BACKWARD_QUERIES)
             some_queries(w, b, i, first, by.end - first < BACKWARD_QUERIES ? by.end - first : BACKWARD_QUERIES, dq);
+    b->dq_begun = true;
     if (!b->begun) {
         memset(b->dk, 0, sizeof(float) * (size_t)(b->keys * w->d));
         memset(b->dv, 0, sizeof(float) * (size_t)(b->keys * w->values));
@@ -286,15 +293,15 @@ static void jobs_fn(void *arg, int rank, int size) {
     for (int64_t job; (job = atomic_fetch_add_explicit(w->next, 1, memory_order_relaxed)) < w->jobs.units * parts;) {
         const int64_t unit = job / parts;
         float *const dq = w->sums + (parts > 1 ? job : rank) * rows * w->d;
-        memset(dq, 0, sizeof(float) * (size_t)(rows * w->d));
+        b.dq_begun = false;
         b.batch = (int)(unit / kv_heads), b.kv = (int)(unit % kv_heads);
         for (int i = 0; i < w->group; i++) {
             copy_lines(&w->q, 0, w->m, b.batch, b.kv * w->group + i, w->d, b.q + (int64_t)i * w->m * w->d);
             copy_lines(&w->dout, 0, w->m, b.batch, b.kv * w->group + i, w->values,
                        b.dout + (int64_t)i * w->m * w->values);
         }
-        for (b.first = (int)(job % parts) * BACKWARD_KEYS; b.first < w->n; b.first += parts * BACKWARD_KEYS)
-            some_keys(w, &b, dq);
+        for (b.first = (int)(job % parts) * w->keys; b.first < w->n; b.first += parts * w->keys) some_keys(w, &b, dq);
+        if (!b.dq_begun) memset(dq, 0, sizeof(float) * (size_t)(rows * w->d));
         if (parts == 1) gather_queries(w, unit, dq, 0, rows);
     }
 }
@@ -311,6 +318,8 @@ ridge_status RIDGE_ISA_FN(attention_backward_cpu_optimized)(const ridge_call *ca
     const int threads = ridge_team_size(call->team);
     w.jobs = backward_cpu_jobs(call->dim, threads);
     w.sums = w.scratch + threads * w.thread;
+    const bool masked = w.mask.left < ATTENTION_ALL || w.mask.right < ATTENTION_ALL;
+    w.keys = masked ? BACKWARD_MASKED_KEYS : BACKWARD_KEYS;
     atomic_llong next;
     atomic_init(&next, 0);
     w.next = &next;
