@@ -15,19 +15,6 @@ static inline float nvfp4_scale(const unsigned char *tiles, int64_t i, int64_t b
 }
 
 /* q: [rows, cols], e2m1; s: rows of tiles of their scales. Row i, times `factor`, one number at a time. */
-static inline void nvfp4_row(const DLTensor *q, const DLTensor *s, int64_t i, int64_t cols, float factor, float *to) {
-    const unsigned char *codes = (const unsigned char *)ridge_data(q) + i * ridge_row_stride(q) / 2;
-    const unsigned char *tiles = (const unsigned char *)ridge_data(s) + i / BLOCKS_TILE_ROWS * ridge_row_stride(s);
-    for (int64_t block = 0; block < cols / NVFP4_BLOCK; block++) {
-        const float scale = nvfp4_scale(tiles, i, block) * factor;
-        for (int64_t j = block * NVFP4_BLOCK; j < (block + 1) * NVFP4_BLOCK; j += 2) {
-            to[j] = rule_value_e2m1(codes[j / 2] & 15U) * scale;
-            to[j + 1] = rule_value_e2m1(codes[j / 2] >> 4) * scale;
-        }
-    }
-}
-
-/* The same by vectors. */
 static inline void nvfp4_values(const DLTensor *q, const DLTensor *s, int64_t i, int64_t cols, float factor,
                                 float *to) {
     const unsigned char *codes = (const unsigned char *)ridge_data(q) + i * ridge_row_stride(q) / 2;

@@ -22,7 +22,8 @@ static void decode(const DLTensor *codes, const fp8_scales *scales, int64_t begi
     for (int64_t i = begin; i < end; i++, to += columns) {
         const unsigned char *from = codes_row(codes, i);
         const float *scale = scales->data + i / scales->rows * scales->line;
-        for (int64_t j = 0; j < columns; j++) to[j] = rule_value_e4m3(from[j]) * scale[j / FP8_BLOCK * scales->step];
+        for (int64_t j = 0; j < columns; j += FP8_BLOCK)
+            fp8_values(from + j, least(FP8_BLOCK, columns - j), scale[j / FP8_BLOCK * scales->step], to + j);
     }
 }
 

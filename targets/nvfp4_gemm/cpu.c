@@ -1,14 +1,14 @@
-/* C = x W^T in fp32, W in NVFP4. Baseline: all of W as fp32, then the product. Optimized: a block of W's rows after the other,
- * which are in cache when x is multiplied with them. */
+/* C = x W^T in fp32, W in NVFP4. Baseline: all of W as fp32, then the product. Optimized: a block of W's rows after the other
+ * is packed from its codes, in cache when x is multiplied with it. */
 #include "cpu/gemm_product.h"
 #include "cpu/row.h"
 #include "nvfp4_gemm.h"
-#include "quantize/nvfp4.h"
+#include "quantize/nvfp4_panels.h"
 
 /* Row i of W as fp32. */
 static void dequantize(const ridge_call *call, int64_t i, float *to) {
     const float tensor = *(const float *)ridge_data(&call->in[FP4_TENSOR]);
-    nvfp4_row(&call->in[FP4_Q], &call->in[FP4_S], i, call->dim[FP4_K], tensor, to);
+    nvfp4_values(&call->in[FP4_Q], &call->in[FP4_S], i, call->dim[FP4_K], tensor, to);
 }
 
 /* x times `rows` rows of W from `first` on, which are at w. */
@@ -45,18 +45,19 @@ ridge_status RIDGE_ISA_FN(nvfp4_gemm_cpu_baseline)(const ridge_call *call) {
 
 static void blocks(void *arg, int rank, int size) {
     const ridge_call *call = arg;
-    const int64_t m = call->dim[FP4_M], k = call->dim[FP4_K], rows = fp4_rows(k);
-    const size_t floats = (size_t)((rows * k + 15) / 16 * 16);
-    const size_t mine = (floats * sizeof(float) + gemm_product_scratch(m, rows, k, 1) + 63) / 64 * 64;
-    float *const w = (float *)((char *)call->scratch + (size_t)rank * mine);
+    const DLTensor *x = &call->in[FP4_X], *c = &call->out[0];
+    const nvfp4_product p = {.q = &call->in[FP4_Q],
+                             .s = &call->in[FP4_S],
+                             .factor = *(const float *)ridge_data(&call->in[FP4_TENSOR]),
+                             .m = call->dim[FP4_M],
+                             .k = call->dim[FP4_K],
+                             .a = ridge_data(x),
+                             .a_row = ridge_row_stride(x),
+                             .c = ridge_data(c),
+                             .c_row = ridge_row_stride(c)};
     int64_t begin, end;
-    ridge_share(call->dim[FP4_N], 1, rank, size, &begin, &end);
-    for (int64_t first = begin, count; first < end; first += count) {
-        count = end - first < rows ? end - first : rows;
-        for (int64_t i = 0; i < count; i++) dequantize(call, first + i, w + i * k);
-        const gemm_product p = product_of(call, first, count, w);
-        gemm_product_best(&p, w + floats, NULL);
-    }
+    ridge_share(call->dim[FP4_N], GEMM_NR, rank, size, &begin, &end);
+    nvfp4_multiply(&p, begin, end, (char *)call->scratch + (size_t)rank * nvfp4_room_bytes(p.k));
 }
 ridge_status RIDGE_ISA_FN(nvfp4_gemm_cpu_optimized)(const ridge_call *call) {
     if (call->dim[FP4_M] > 0) ridge_team_run(call->team, blocks, (void *)call);

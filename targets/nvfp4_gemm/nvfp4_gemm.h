@@ -2,9 +2,9 @@
 #ifndef NVFP4_GEMM_H
 #define NVFP4_GEMM_H
 
-#include "gemm/problem.h"
 #include "quantize/blocks.h"
 #include "quantize/rule.h"
+#include "ridge/target.h"
 
 RIDGE_CPU_DECLARE(nvfp4_gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(nvfp4_gemm_cpu_optimized);
@@ -12,12 +12,6 @@ RIDGE_CPU_DECLARE(nvfp4_gemm_cpu_optimized);
 enum { FP4_M, FP4_N, FP4_K, FP4_ROW_TILES, FP4_TILE_BYTES, FP4_ONE }; /* dims */
 enum { FP4_X, FP4_Q, FP4_S, FP4_TENSOR };                             /* inputs; c is out[0] */
 enum { FP4_BLOCK = 16, FP4_SLICE = 64, FP4_ROWS = 128, FP4_MOST_SHARES = 16 };
-
-/* Rows of W that a CPU thread has as fp32 at a time: 128 KiB of them. */
-static inline int64_t fp4_rows(int64_t k) {
-    const int64_t rows = (1 << 15) / (k > 0 ? k : 1);
-    return rows > 144 ? 144 : rows < 8 ? 8 : rows;
-}
 
 /* Tiles of 128 rows of W by so many of x; the slices of K in each of its shares. */
 typedef struct fp4_tiles {

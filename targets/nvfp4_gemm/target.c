@@ -7,6 +7,7 @@
 #include "gemm/copied.h"
 #include "gemm/matmul_target.h"
 #include "nvfp4_gemm.h"
+#include "quantize/nvfp4_room.h"
 #include "quantize/scale_at.h"
 
 RIDGE_CUDA_DECLARE(nvfp4_gemm_cuda_dequantized);
@@ -117,9 +118,7 @@ static size_t cpu_baseline_scratch(const ridge_case *c, int threads) {
     return (size_t)((n * k + 15) / 16 * 16) * sizeof(float) + gemm_product_scratch(m, n, k, threads);
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
-    const int64_t m = c->dim[FP4_M], k = c->dim[FP4_K], rows = fp4_rows(k);
-    const size_t w = (size_t)((rows * k + 15) / 16 * 16) * sizeof(float);
-    return (size_t)threads * ((w + gemm_product_scratch(m, rows, k, 1) + 63) / 64 * 64);
+    return (size_t)threads * nvfp4_room_bytes(c->dim[FP4_K]);
 }
 static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     const double w = 4 * elements(c, FP4_N, FP4_K);

@@ -1,24 +1,22 @@
-/* C = A B^T in fp32, A and B in NVFP4. Baseline: both as fp32 in memory, then the product. Optimized: codes become fp32 by
- * vectors; A is in memory, and a block of B's rows after the other is packed from its codes, in cache when A is multiplied with
- * it. */
-#include "cpu/gemm_panels.h"
+/* C = A B^T in fp32, A and B in NVFP4. Baseline: both as fp32 in memory, then the product. Optimized: A is in memory, and a block of
+ * B's rows after the other is packed from its codes, in cache when A is multiplied with it. */
 #include "cpu/gemm_product.h"
 #include "cpu/row.h"
 #include "nvfp4_scaled_gemm.h"
 #include "nvfp4_scaled_gemm_cpu.h"
-#include "quantize/nvfp4.h"
+#include "quantize/nvfp4_panels.h"
 
 RIDGE_CPU_DECLARE(nvfp4_scaled_gemm_cpu_baseline);
 RIDGE_CPU_DECLARE(nvfp4_scaled_gemm_cpu_optimized);
 
 /* A as fp32 at a; of B the rows from b_first on at b, with both tensors' scales. */
 static void row_of_a(const ridge_call *call, int64_t i, float *a) {
-    nvfp4_row(&call->in[SCALED_A], &call->in[SCALED_A_SCALE], i, call->dim[SCALED_K], 1.0F, a);
+    nvfp4_values(&call->in[SCALED_A], &call->in[SCALED_A_SCALE], i, call->dim[SCALED_K], 1.0F, a);
 }
 static void row_of_b(const ridge_call *call, int64_t j, float *b) {
     const float a_tensor = *(const float *)ridge_data(&call->in[SCALED_A_TENSOR]),
                 b_tensor = *(const float *)ridge_data(&call->in[SCALED_B_TENSOR]);
-    nvfp4_row(&call->in[SCALED_B], &call->in[SCALED_B_SCALE], j, call->dim[SCALED_K], a_tensor * b_tensor, b);
+    nvfp4_values(&call->in[SCALED_B], &call->in[SCALED_B_SCALE], j, call->dim[SCALED_K], a_tensor * b_tensor, b);
 }
 
 /* A times `rows` rows of B from `first` on, which are at b. */
@@ -69,73 +67,31 @@ ridge_status RIDGE_ISA_FN(nvfp4_scaled_gemm_cpu_baseline)(const ridge_call *call
 
 static void lines_of_a(void *arg, int rank, int size) {
     const ridge_call *call = arg;
-    const int64_t k = call->dim[SCALED_K], line = scaled_line(k);
+    const int64_t k = call->dim[SCALED_K], line = nvfp4_line(k);
     int64_t begin, end;
     ridge_share(call->dim[SCALED_M], 1, rank, size, &begin, &end);
     for (int64_t i = begin; i < end; i++)
         nvfp4_values(&call->in[SCALED_A], &call->in[SCALED_A_SCALE], i, k, 1.0F, (float *)call->scratch + i * line);
 }
 
-/* What a thread has in scratch. */
-typedef struct room {
-    float *panels, *rows, *product;
-} room;
-static room room_of(const ridge_call *call, int rank) {
-    const int64_t m = call->dim[SCALED_M], k = call->dim[SCALED_K], line = scaled_line(k);
-    char *const all = (char *)((float *)call->scratch + scaled_floats(m * line));
-    room r = {.panels = (float *)(void *)(all + (size_t)rank * scaled_thread_bytes(k))};
-    r.rows = r.panels + scaled_panel_floats(k), r.product = r.rows + SCALED_PANEL * line;
-    return r;
-}
-
-/* Rows of B from `first` on, as many as a panel has columns, with both tensors' scales. */
-static void rows_of_b(const ridge_call *call, int64_t first, int64_t count, float *rows) {
-    const int64_t k = call->dim[SCALED_K], line = scaled_line(k);
-    const float factor =
-        *(const float *)ridge_data(&call->in[SCALED_A_TENSOR]) * *(const float *)ridge_data(&call->in[SCALED_B_TENSOR]);
-    for (int64_t j = 0; j < count; j++)
-        nvfp4_values(&call->in[SCALED_B], &call->in[SCALED_B_SCALE], first + j, k, factor, rows + j * line);
-}
-
-/* Few rows of A times `count` rows of B. */
-static void few_rows(const ridge_call *call, int64_t first, int64_t count, const room *r) {
-    gemm_product p = product_of(call, call->scratch, first, count, r->rows);
-    p.a_row = p.b_column = scaled_line(call->dim[SCALED_K]);
-    rows_of_b(call, first, count, r->rows);
-    gemm_product_best(&p, r->product, NULL);
-}
-
-static void many_rows(const ridge_call *call, int64_t first, int64_t count, const room *r) {
-    const int64_t k = call->dim[SCALED_K], line = scaled_line(k);
-    for (int64_t j = 0, n; j < count; j += n) {
-        n = count - j < GEMM_NR ? count - j : GEMM_NR;
-        rows_of_b(call, first + j, n, r->rows);
-        gemm_panels_pack(r->rows, line, n, k, r->panels + j * k);
-    }
-    const DLTensor *c = &call->out[0];
-    RIDGE_ISA_FN(gemm_panels)
-    (&(gemm_panels){.m = call->dim[SCALED_M],
-                    .n = count,
-                    .k = k,
-                    .a = call->scratch,
-                    .a_row = line,
-                    .a_depth = 1,
-                    .b = r->panels,
-                    .b_panel = GEMM_NR * k,
-                    .b_step = GEMM_NR,
-                    .c = (float *)ridge_data(c) + first,
-                    .c_row = ridge_row_stride(c)});
-}
-
 static void blocks_of_b(void *arg, int rank, int size) {
     const ridge_call *call = arg;
-    const bool few = call->dim[SCALED_M] < SCALED_FEW;
-    const int64_t rows = few ? (int64_t)SCALED_PANEL : scaled_rows(call->dim[SCALED_K]);
-    const room r = room_of(call, rank);
+    const int64_t m = call->dim[SCALED_M], k = call->dim[SCALED_K], line = nvfp4_line(k);
+    const DLTensor *c = &call->out[0];
+    const nvfp4_product p = {.q = &call->in[SCALED_B],
+                             .s = &call->in[SCALED_B_SCALE],
+                             .factor = *(const float *)ridge_data(&call->in[SCALED_A_TENSOR]) *
+                                       *(const float *)ridge_data(&call->in[SCALED_B_TENSOR]),
+                             .m = m,
+                             .k = k,
+                             .a = call->scratch,
+                             .a_row = line,
+                             .c = ridge_data(c),
+                             .c_row = ridge_row_stride(c)};
+    char *const rooms = (char *)((float *)call->scratch + scaled_floats(m * line));
     int64_t begin, end;
     ridge_share(call->dim[SCALED_N], GEMM_NR, rank, size, &begin, &end);
-    for (int64_t first = begin; first < end; first += rows)
-        (few ? few_rows : many_rows)(call, first, end - first < rows ? end - first : rows, &r);
+    nvfp4_multiply(&p, begin, end, rooms + (size_t)rank * nvfp4_room_bytes(k));
 }
 ridge_status RIDGE_ISA_FN(nvfp4_scaled_gemm_cpu_optimized)(const ridge_call *call) {
     if (call->dim[SCALED_M] == 0) return RIDGE_OK;

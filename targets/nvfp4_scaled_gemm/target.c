@@ -131,8 +131,8 @@ static size_t cpu_baseline_scratch(const ridge_case *c, int threads) {
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
     const int64_t k = c->dim[SCALED_K];
-    return (size_t)scaled_floats(c->dim[SCALED_M] * scaled_line(k)) * sizeof(float) +
-           (size_t)threads * scaled_thread_bytes(k);
+    return (size_t)scaled_floats(c->dim[SCALED_M] * nvfp4_line(k)) * sizeof(float) +
+           (size_t)threads * nvfp4_room_bytes(k);
 }
 static void cpu_traffic(const ridge_case *c, ridge_traffic *t, double wide) {
     *t = (ridge_traffic){.read = bytes_in(c) + wide, .written = wide + bytes_out(c)};
