@@ -119,7 +119,6 @@ static void shape_scores(const work *w, const score_row *r, float *s, float *sla
 }
 
 /* P = 2^(log2 s - less), and its gradient (d - delta) P by `slant`. */
-static const float LOG2_E = 0x1.715476p0f;
 typedef struct score_vectors {
     vf log2, less, delta, scale;
 } score_vectors;

@@ -14,8 +14,6 @@
 TOKEN_DECLARE_CPU(ROW_SOFTMAX_FN(cpu_baseline));
 TOKEN_DECLARE_CPU(ROW_SOFTMAX_FN(cpu_optimized));
 
-#define LOG2_E 0x1.715476p0f
-
 /* ---- a row's elements ---- */
 
 typedef struct row {

@@ -21,11 +21,13 @@
 
 #include "cpu/vec.h"
 
+#define LOG2_E 0x1.715476p0f
+
 /* exp(x) for x <= 89 or NaN, without the limit above: x = n ln2 + r, |r| <= ln2/2, exp(x) = 2^n (1 + r + r^2 q(r)),
  * where the fit of q leaves 3.1e-9. ln2 in two parts, the first of ten bits, so that n * ln2_high is exact without
  * fused operations too. Below -105 the result is 0 and stays so. */
 VF_INLINE vf vf_exp_bounded(vf x) {
-    const vf log2e = vf_set1(0x1.715476p0f), ln2_high = vf_set1(0x1.63p-1f), ln2_low = vf_set1(-0x1.bd0106p-13f);
+    const vf log2e = vf_set1(LOG2_E), ln2_high = vf_set1(0x1.63p-1f), ln2_low = vf_set1(-0x1.bd0106p-13f);
     x = vf_max(vf_set1(-105.0f), x);
     vf n = vf_round(vf_mul(x, log2e));
     vf r = vf_fnma(n, ln2_low, vf_fnma(n, ln2_high, x));
@@ -164,12 +166,12 @@ VF_INLINE vf vf_sigmoid(vf x) {
 
 /* x / (1 + exp(-x)), absolute error at most 1.5 * 2^-23 max(|x|, 1): rounding -x log2 e costs relative accuracy only
  * where the result has nearly vanished. */
-VF_INLINE vf vf_silu(vf x) { return vf_div(x, vf_add(vf_set1(1.0f), vf_exp2(vf_mul(x, vf_set1(-0x1.715476p0f))))); }
+VF_INLINE vf vf_silu(vf x) { return vf_div(x, vf_add(vf_set1(1.0f), vf_exp2(vf_mul(x, vf_set1(-LOG2_E))))); }
 
 /* Returns silu(x) = x s; in `slope` its derivative s (1 + x (1 - s)), s = 1 / (1 + exp(-x)). 1 - s is exp(-x) s, which loses
  * nothing where s is near 1. */
 VF_INLINE vf vf_silu_slope(vf x, vf *slope) {
-    const vf one = vf_set1(1.0f), e = vf_exp2(vf_mul(x, vf_set1(-0x1.715476p0f)));
+    const vf one = vf_set1(1.0f), e = vf_exp2(vf_mul(x, vf_set1(-LOG2_E)));
     const vf s = vf_div(one, vf_add(one, e));
     const vf rest = vf_select(vf_lt(e, vf_set1(0x1p126f)), vf_mul(e, s), one);
     *slope = vf_mul(s, vf_fma(x, rest, one));

@@ -12,8 +12,6 @@
 RIDGE_CPU_DECLARE(online_softmax_cpu_baseline);
 RIDGE_CPU_DECLARE(online_softmax_cpu_optimized);
 
-#define LOG2_E 0x1.715476p0f
-
 /* ---- steps over a row, or a block of one ---- */
 
 typedef struct reading {

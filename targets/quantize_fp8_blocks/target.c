@@ -1,15 +1,15 @@
 /* q = e4m3(x r), s = a / 448, r = 448 / a, a the largest magnitude of each 128 columns of a row
  * x: [rows, cols], f32, bf16 or (GPU) f16      q: [rows, cols], e4m3      s: [rows, blocks], f32, blocks = ceil(cols / 128)
  * Least traffic: size(x) + rows cols + 4 rows blocks bytes. See README.md. */
-#include <math.h>
-
-#include "quantize/blocks.h"
-#include "ridge/target.h"
-
-RIDGE_CPU_DECLARE(quantize_fp8_blocks_cpu_baseline);
-RIDGE_CPU_DECLARE(quantize_fp8_blocks_cpu_optimized);
-RIDGE_CUDA_DECLARE(quantize_fp8_blocks_cuda_baseline);
-RIDGE_CUDA_DECLARE(quantize_fp8_blocks_cuda_optimized);
+#define QUANTIZE_NAME quantize_fp8_blocks
+#define QUANTIZE_CODE RIDGE_E4M3
+#define QUANTIZE_FIRST "maxima"
+#define QUANTIZE_SCALES_READ 0
+#define QUANTIZE_CPU_IDEA "a block stays in L1 between maximum and codes; rounding by integer adds; streaming stores"
+#define QUANTIZE_CUDA_IDEA "one pass: 16-byte loads, the maximum by shuffles, codes from the registers it was taken of"
+#define QUANTIZE_CUDA_NEEDS 89
+#define QUANTIZE_BYTES 0
+#include "quantize/target.h"
 
 enum { ROWS, COLS, BLOCKS };
 
@@ -50,74 +50,16 @@ static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {ROWS, CO
 static const ridge_tensor_spec out[] = {{.name = "q", .rank = 2, .dim = {ROWS, COLS}, .dtype = RIDGE_E4M3},
                                         {.name = "s", .rank = 2, .dim = {ROWS, BLOCKS}, .dtype = RIDGE_F32}};
 
-static double elements(const ridge_case *c) { return (double)c->dim[ROWS] * (double)c->dim[COLS]; }
-static double x_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
 static double s_bytes(const ridge_case *c) { return 4 * (double)c->dim[ROWS] * (double)c->dim[BLOCKS]; }
 
-/* A comparison, a multiplication and a rounding each. */
-static void work(const ridge_case *c, ridge_work *w) {
-    *w = (ridge_work){.flops = 3 * elements(c), .bytes_read = x_bytes(c), .bytes_written = elements(c) + s_bytes(c)};
-}
-
-static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = 2 * x_bytes(c) + 4 * elements(c), .written = s_bytes(c) + 5 * elements(c)};
-}
-static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = x_bytes(c), .written = s_bytes(c), .streamed = elements(c)};
-}
-/* A GPU has no write-allocation. */
-static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = 2 * x_bytes(c) + s_bytes(c) + 4 * elements(c),
-                         .streamed = s_bytes(c) + 5 * elements(c)};
-}
-static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = x_bytes(c), .streamed = s_bytes(c) + elements(c)};
-}
-static size_t baseline_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    return (size_t)c->dim[ROWS] * (size_t)c->dim[COLS] * sizeof(float);
-}
-
-static const ridge_variant variants[] = {
-    {.name = "cpu/baseline",
-     .role = RIDGE_BASELINE,
-     .idea = "maxima, then scaled values in fp32, then their codes: three passes through memory",
-     .run = RIDGE_CPU(quantize_fp8_blocks_cpu_baseline),
-     .traffic = baseline_traffic,
-     .scratch = baseline_scratch},
-    {.name = "cpu/optimized",
-     .role = RIDGE_OPTIMIZED,
-     .idea = "a block stays in L1 between maximum and codes; rounding by integer adds; streaming stores",
-     .run = RIDGE_CPU(quantize_fp8_blocks_cpu_optimized),
-     .traffic = optimized_traffic},
-    {.name = "cuda/baseline",
-     .role = RIDGE_BASELINE,
-     .idea = "a kernel of maxima, one of scaled values in fp32, one of codes",
-     .run = RIDGE_CUDA(quantize_fp8_blocks_cuda_baseline),
-     .traffic = cuda_baseline_traffic,
-     .scratch = baseline_scratch},
-    {.name = "cuda/optimized",
-     .role = RIDGE_OPTIMIZED,
-     .idea = "one pass: 16-byte loads, the maximum by shuffles, codes from the registers it was taken of",
-     .run = RIDGE_CUDA(quantize_fp8_blocks_cuda_optimized),
-     .needs = 89,
-     .traffic = cuda_optimized_traffic},
-};
-
-/* By the definition, in the steps that the README lists; the rounding to e4m3 is ridge_store's. */
-static double rounded(float v) {
-    unsigned char code;
-    ridge_store(&code, RIDGE_E4M3, 0, (double)v);
-    return ridge_load(&code, RIDGE_E4M3, 0);
-}
-
+/* The oracle computes by the definition, in the steps that the README lists. */
 static void oracle_block(const double *x, int64_t n, double *q, double *s) {
     double max = 0;
     for (int64_t j = 0; j < n; j++) max = !isfinite(x[j]) || !isfinite(max) ? (double)INFINITY : fmax(max, fabs(x[j]));
     const bool odd = !isfinite(max);
     const float a = (float)fmax(max, 0x1p-100), r = 448.0F / a;
     *s = odd ? (double)NAN : (double)(a / 448.0F);
-    for (int64_t j = 0; j < n; j++) q[j] = odd ? 0 : rounded((float)x[j] * r);
+    for (int64_t j = 0; j < n; j++) q[j] = odd ? 0 : quantize_rounded(RIDGE_E4M3, (double)((float)x[j] * r));
 }
 
 static void oracle(const ridge_oracle_call *call) {
@@ -127,12 +69,6 @@ static void oracle(const ridge_oracle_call *call) {
             const int64_t j = i * cols + 128 * k, n = cols - 128 * k < 128 ? cols - 128 * k : 128;
             oracle_block(call->in[0] + j, n, call->out[0] + j, call->out[1] + i * blocks + k);
         }
-}
-
-/* Every step is defined, roundings included. */
-static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    (void)call, (void)kind, (void)output;
-    *b = (ridge_bound){0};
 }
 
 const ridge_target ridge_target_quantize_fp8_blocks = {

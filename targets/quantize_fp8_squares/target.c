@@ -1,15 +1,16 @@
 /* q = e4m3(x r), s = a / 448, r = 448 / a, a the largest magnitude of each square of 128 rows and columns
  * x: [rows, cols], f32, bf16 or (GPU) f16      q: [rows, cols], e4m3      s: [row_blocks, col_blocks], f32
  * Least traffic: size(x) + rows cols + size(s) bytes. See README.md. */
-#include <math.h>
-
-#include "quantize/blocks.h"
-#include "ridge/target.h"
-
-RIDGE_CPU_DECLARE(quantize_fp8_squares_cpu_baseline);
-RIDGE_CPU_DECLARE(quantize_fp8_squares_cpu_optimized);
-RIDGE_CUDA_DECLARE(quantize_fp8_squares_cuda_baseline);
-RIDGE_CUDA_DECLARE(quantize_fp8_squares_cuda_optimized);
+#define QUANTIZE_NAME quantize_fp8_squares
+#define QUANTIZE_CODE RIDGE_E4M3
+#define QUANTIZE_FIRST "maxima"
+#define QUANTIZE_SCALES_READ 1
+#define QUANTIZE_CPU_IDEA \
+    "a row of squares stays in L2 between maxima and codes; rounding by integer adds; streaming stores"
+#define QUANTIZE_CUDA_IDEA "one pass: a square is the registers of a block of threads between its maximum and its codes"
+#define QUANTIZE_CUDA_NEEDS 89
+#define QUANTIZE_BYTES 0
+#include "quantize/target.h"
 
 enum { ROWS, COLS, ROW_BLOCKS, COL_BLOCKS };
 
@@ -53,67 +54,9 @@ static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {ROWS, CO
 static const ridge_tensor_spec out[] = {{.name = "q", .rank = 2, .dim = {ROWS, COLS}, .dtype = RIDGE_E4M3},
                                         {.name = "s", .rank = 2, .dim = {ROW_BLOCKS, COL_BLOCKS}, .dtype = RIDGE_F32}};
 
-static double elements(const ridge_case *c) { return (double)c->dim[ROWS] * (double)c->dim[COLS]; }
-static double x_bytes(const ridge_case *c) { return elements(c) * (double)ridge_dtype_size(c->dtype); }
 static double s_bytes(const ridge_case *c) { return 4 * (double)c->dim[ROW_BLOCKS] * (double)c->dim[COL_BLOCKS]; }
 
-/* A comparison, a multiplication and a rounding each. */
-static void work(const ridge_case *c, ridge_work *w) {
-    *w = (ridge_work){.flops = 3 * elements(c), .bytes_read = x_bytes(c), .bytes_written = elements(c) + s_bytes(c)};
-}
-
-static void baseline_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = 2 * x_bytes(c) + 4 * elements(c), .written = s_bytes(c) + 5 * elements(c)};
-}
-static void optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = x_bytes(c), .written = s_bytes(c), .streamed = elements(c)};
-}
-/* A GPU has no write-allocation. */
-static void cuda_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = 2 * x_bytes(c) + s_bytes(c) + 4 * elements(c),
-                         .streamed = s_bytes(c) + 5 * elements(c)};
-}
-static void cuda_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = x_bytes(c), .streamed = s_bytes(c) + elements(c)};
-}
-static size_t baseline_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    return (size_t)c->dim[ROWS] * (size_t)c->dim[COLS] * sizeof(float);
-}
-
-static const ridge_variant variants[] = {
-    {.name = "cpu/baseline",
-     .role = RIDGE_BASELINE,
-     .idea = "maxima, then scaled values in fp32, then their codes: three passes through memory",
-     .run = RIDGE_CPU(quantize_fp8_squares_cpu_baseline),
-     .traffic = baseline_traffic,
-     .scratch = baseline_scratch},
-    {.name = "cpu/optimized",
-     .role = RIDGE_OPTIMIZED,
-     .idea = "a row of squares stays in L2 between maxima and codes; rounding by integer adds; streaming stores",
-     .run = RIDGE_CPU(quantize_fp8_squares_cpu_optimized),
-     .traffic = optimized_traffic},
-    {.name = "cuda/baseline",
-     .role = RIDGE_BASELINE,
-     .idea = "a kernel of maxima, one of scaled values in fp32, one of codes",
-     .run = RIDGE_CUDA(quantize_fp8_squares_cuda_baseline),
-     .traffic = cuda_baseline_traffic,
-     .scratch = baseline_scratch},
-    {.name = "cuda/optimized",
-     .role = RIDGE_OPTIMIZED,
-     .idea = "one pass: a square is the registers of a block of threads between its maximum and its codes",
-     .run = RIDGE_CUDA(quantize_fp8_squares_cuda_optimized),
-     .needs = 89,
-     .traffic = cuda_optimized_traffic},
-};
-
-/* By the definition, in the steps that the README lists; the rounding to e4m3 is ridge_store's. */
-static double rounded(float v) {
-    unsigned char code;
-    ridge_store(&code, RIDGE_E4M3, 0, (double)v);
-    return ridge_load(&code, RIDGE_E4M3, 0);
-}
-
+/* The oracle computes by the definition, in the steps that the README lists. */
 /* The largest magnitude of the square of block (r, k) in the whole of x, and NaN where one is not finite. */
 static double largest(const ridge_oracle_call *call, int64_t r, int64_t k) {
     const int64_t rows = call->whole[ROWS], cols = call->dim[COLS];
@@ -136,7 +79,9 @@ static void oracle_codes(const ridge_oracle_call *call, int64_t k) {
         if (call->row[i] / 128 != square) square = call->row[i] / 128, max = largest(call, square, k);
         const float r = 448.0F / (float)fmax(max, 0x1p-100);
         for (int64_t j = 128 * k; j < end; j++)
-            call->out[0][i * cols + j] = isnan(max) ? 0 : rounded((float)call->in[0][call->row[i] * cols + j] * r);
+            call->out[0][i * cols + j] =
+                isnan(max) ? 0
+                           : quantize_rounded(RIDGE_E4M3, (double)((float)call->in[0][call->row[i] * cols + j] * r));
     }
 }
 
@@ -148,12 +93,6 @@ static void oracle(const ridge_oracle_call *call) {
             const double max = largest(call, call->row[i], k);
             call->out[1][i * across + k] = isnan(max) ? max : (double)((float)fmax(max, 0x1p-100) / 448.0F);
         }
-}
-
-/* Every step is defined, roundings included. */
-static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
-    (void)call, (void)kind, (void)output;
-    *b = (ridge_bound){0};
 }
 
 const ridge_target ridge_target_quantize_fp8_squares = {
