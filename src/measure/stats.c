@@ -183,19 +183,21 @@ double ridge_student(int degrees) {
 
 ridge_interval ridge_mean_interval(const double *x, int n) {
     ridge_interval interval = unknown(n);
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, least = (double)INFINITY, most = 0;
     for (int i = 0; i < n; i++) {
         if (!(x[i] > 0) || !isfinite(x[i])) return interval;
         sum += log(x[i]);
+        least = fmin(least, x[i]);
+        most = fmax(most, x[i]);
     }
     if (n < 1) return interval;
     const double mean = sum / n;
-    interval.median = exp(mean);
+    interval.median = fmin(fmax(exp(mean), least), most); /* exp(log(x)) may be beside x, and a mean is never outside */
     if (n < 2) return interval;
     for (int i = 0; i < n; i++) squares += pow(log(x[i]) - mean, 2);
     const double half = ridge_student(n - 1) * sqrt(squares / (n - 1) / n);
-    interval.low = exp(mean - half);
-    interval.high = exp(mean + half);
+    interval.low = fmin(exp(mean - half), interval.median);
+    interval.high = fmax(exp(mean + half), interval.median);
     return interval;
 }
 

@@ -263,9 +263,27 @@ static void means_of_few_are_covered(void **state) {
     assert_int_equal(ridge_mean_interval(one, 0).n, 0);
 }
 
+/* A mean lies among its values, and in its interval, also where rounding would put it beside them. */
+static void means_are_never_outside(void **state) {
+    (void)state;
+    source draws = {.seed = 12};
+    for (int i = 0; i < 5000; i++) {
+        const double first = exp(8 * normal(&draws));
+        double x[4], least = first, most = first;
+        for (int k = 0; k < 4; k++) {
+            x[k] = k && i % 3 == 0 ? first * (1 + 1e-15 * k) : first;
+            least = fmin(least, x[k]), most = fmax(most, x[k]);
+        }
+        const ridge_interval interval = ridge_mean_interval(x, 1 + i % 4);
+        assert_true(interval.median >= least && interval.median <= most);
+        if (i % 4) assert_true(interval.low <= interval.median && interval.median <= interval.high);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(means_of_few_are_covered),
+        cmocka_unit_test(means_are_never_outside),
         cmocka_unit_test(same_against_same_shows_nothing),
         cmocka_unit_test(two_percent_is_seen),
         cmocka_unit_test(median_intervals_cover),
