@@ -28,7 +28,7 @@ static ridge_status note(void *context, const char *kernel, const double *values
         return ridge_fail(error, RIDGE_UNSUPPORTED, "more than %d kernels: name fewer cases", MOST_KERNELS);
     ridge_profile *p = &all->kernels[all->n++];
     *p = all->of;
-    p->first = all->of.kernels++;
+    all->of.place++; /* of the next one */
     ridge_profile_brief(kernel, p->kernel, sizeof p->kernel);
     memcpy(p->value, values, sizeof p->value);
     return RIDGE_OK;

@@ -38,7 +38,7 @@ typedef struct ridge_profile {
     const ridge_variant *variant;
     const ridge_way *way;            /* NULL: the variant has none */
     double model;                    /* bytes of memory that the variant declares, of all its kernels */
-    int first, kernels;              /* the kernel's place among those of its variant; how many came before it */
+    int place;                       /* among the kernels of its variant, from 0 */
     char kernel[96];                 /* its function */
     double value[RIDGE_COUNT_COUNT]; /* NaN: not counted */
 } ridge_profile;

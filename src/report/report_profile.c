@@ -42,7 +42,7 @@ static void put_bytes(ridge_table *table, int column, double bytes) {
 static void add_heading(ridge_table *table, const ridge_profile *p, const char *of, const char *variant) {
     char text[640];
     (void)snprintf(text, sizeof text, "%s %s on %s", p->target->name, variant, of);
-    if (p->first == 0) ridge_table_heading(table, text);
+    if (p->place == 0) ridge_table_heading(table, text);
 }
 
 static void add(ridge_table *table, const ridge_profile *p) {
@@ -59,7 +59,7 @@ static void add(ridge_table *table, const ridge_profile *p) {
     ridge_table_text(table, OF_TIME, ridge_text_time(&text, p->value[RIDGE_COUNT_NS] / 1e3));
     ridge_table_number(table, OF_TIME, p->value[RIDGE_COUNT_NS] / 1e3);
     put_bytes(table, OF_DRAM, p->value[RIDGE_COUNT_DRAM_READ] + p->value[RIDGE_COUNT_DRAM_WRITTEN]);
-    if (p->first == 0) put_bytes(table, OF_MODEL, p->model);
+    if (p->place == 0) put_bytes(table, OF_MODEL, p->model);
     put_bytes(table, OF_L2, p->value[RIDGE_COUNT_L2]);
     for (int i = 0; i < PCTS; i++) {
         const double value = p->value[pcts[i].count];
