@@ -141,41 +141,56 @@ struct norm_epilogue : gemm_terms_epilogue<T, N> {
     norm_pass<T, N> pass;
     bool rows_beside;
 
-    /* One of the thread's two rows. count: columns of the tile that exist. */
-    template <int Which>
+    /* add(value, sum) over each of the thread's two rows, in four chains, and over the four lanes that have the row. */
+    template <typename Add>
+    __device__ static float2 over_rows(const float (&v)[N / 2], const Add &add) {
+        float part[2][4] = {};
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            float &sum = part[i / 2 % 2][i % 2 + i / 4 % 2 * 2];
+            sum = add(v[i], sum);
+        }
+        return make_float2(quad_sum((part[0][0] + part[0][1]) + (part[0][2] + part[0][3])),
+                           quad_sum((part[1][0] + part[1][1]) + (part[1][2] + part[1][3])));
+    }
+    __device__ static float of_row(const float2 &rows, int i) { return i / 2 % 2 == 0 ? rows.x : rows.y; }
+    /* Columns of the tile that do not exist. */
+    __device__ static void clear(float (&v)[N / 2], int count) {
+        if (count == N) return;
+        const int left = count - fragment_column();
+#pragma unroll
+        for (int i = 0; i < N / 2; i++)
+            if (i / 4 * 8 + i % 2 >= left) v[i] = 0.0f;
+    }
+    __device__ static float deviation_of(float squares, float share) { return sqrtf(squares * share); }
+    /* The sums become z. count: columns of the tile that exist. */
     __device__ void center(const matmul_tile &tile, int count, float (&v)[N / 2], int row) const {
         const float share = 1.0f / (float)count;
-        const int left = count - fragment_column();
-        float mean = 0.0f, squares = 0.0f;
-        const auto exists = [&](int i) { return i / 2 * 8 + i % 2 < left; };
-        const auto sum_squares = [&](float scale) {
-            float sum = 0.0f;
-            each_of_row<Which>(v, [&](float x, int i) {
-                const float d = (x - mean) * scale;
-                sum = exists(i) ? fmaf(d, d, sum) : sum;
-            });
-            return quad_sum(sum);
-        };
-        each_of_row<Which>(v, [&](float x, int i) { mean = exists(i) ? fmaf(x, share, mean) : mean; });
-        mean = quad_sum(mean);
-        squares = sum_squares(1.0f);
-        const bool small = !(squares <= FLT_MAX);
-        float deviation = sqrtf(squares * share);
-        if (__any_sync(0xffffffffu, small)) {
-            squares = sum_squares(NORM_RESCUE);
-            if (small) deviation = sqrtf(squares * share) * (1.0f / NORM_RESCUE);
+        clear(v, count);
+        const float2 mean = over_rows(v, [&](float x, float sum) { return fmaf(x, share, sum); });
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) v[i] -= of_row(mean, i);
+        clear(v, count);
+        float2 squares = over_rows(v, [](float x, float sum) { return fmaf(x, x, sum); });
+        float2 deviation = make_float2(deviation_of(squares.x, share), deviation_of(squares.y, share));
+        const bool low = !(squares.x <= FLT_MAX), high = !(squares.y <= FLT_MAX);
+        if (__any_sync(0xffffffffu, low || high)) {
+            squares = over_rows(v, [](float x, float sum) { return fmaf(x * NORM_RESCUE, x * NORM_RESCUE, sum); });
+            if (low) deviation.x = deviation_of(squares.x, share) * (1.0f / NORM_RESCUE);
+            if (high) deviation.y = deviation_of(squares.y, share) * (1.0f / NORM_RESCUE);
         }
-        const float inverse = 1.0f / norm_unit(deviation);
-        each_of_row<Which>(v, [&](float &x, int) { x = (x - mean) * inverse; });
-        if (row < this->rows && threadIdx.x % 4 == 0)
-            pass.parts[(int64_t)(tile.n / N) * this->rows + row] = make_float2(mean, deviation);
+        const float2 inverse = make_float2(1.0f / norm_unit(deviation.x), 1.0f / norm_unit(deviation.y));
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) v[i] *= of_row(inverse, i);
+        if (threadIdx.x % 4 != 0) return;
+        float2 *const parts = pass.parts + (int64_t)(tile.n / N) * this->rows + row;
+        if (row < this->rows) parts[0] = make_float2(mean.x, deviation.x);
+        if (row + 8 < this->rows) parts[8] = make_float2(mean.y, deviation.y);
     }
     __device__ void finish(const matmul_tile &tile, const typename base::state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
-        const int row = tile.m + fragment_row(group), count = min(N, this->columns - tile.n);
         this->add_biases(s, sums, at, group);
-        center<0>(tile, count, sums, row);
-        center<1>(tile, count, sums, row + 8);
+        center(tile, min(N, this->columns - tile.n), sums, tile.m + fragment_row(group));
         store_slots<T, N>{at}.put(sums, tile.number);
     }
     template <class S>

@@ -14,6 +14,7 @@
  *     beside()                             where it exists: by the other warps of the first warpgroup, all along
  *     store(plan, rank, scratch)           where it exists: by a second thread of the first warpgroup, all tiles; scratch
  *                                          of both warpgroups
+ *     write(plan, rank, scratch)           where it exists: the same, by the second warp
  *
  * Stages are those of pipe/ring.cuh.
  *
@@ -196,6 +197,8 @@ __global__ void __launch_bounds__(S::threads, 1)
         if (threadIdx.x == 0) produce<S>(&a_map, &b_map, plan, memory, rank);
         if constexpr (requires { epilogue.template store<S>(plan, rank, scratch); })
             if (threadIdx.x == 32) epilogue.template store<S>(plan, rank, scratch);
+        if constexpr (requires { epilogue.template write<S>(plan, rank, scratch); })
+            if (threadIdx.x / 32 == 1) epilogue.template write<S>(plan, rank, scratch);
         if constexpr (works_beside<Epilogue>)
             if (threadIdx.x >= 64) epilogue.beside();
         if constexpr (has_factors<Epilogue>)

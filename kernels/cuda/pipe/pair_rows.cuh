@@ -1,7 +1,7 @@
-/* What a warpgroup knows of its 64 rows of a tile, two values of a quad (tile/fragment.cuh), and the same warpgroup of the other
- * block of a pair: a cluster of two blocks that have the same rows. Values travel by st.async, which an mbarrier beside them
- * counts. There are two sets in turn: a thread writes a set of the other block when that block's values of the tile between have
- * come, which it sent when all of its lanes had read the set. From compute capability 9.0 on. */
+/* What a warpgroup knows of its 64 rows of a tile, two values of a quad (tile/fragment.cuh), for the other block of a pair: a
+ * cluster of two blocks that have the same rows. Values travel by st.async, which an mbarrier beside them counts, and are received
+ * by any warp of that block. There are two sets in turn: values of a tile may be sent when those of the tile before have been
+ * received here, for then the other block had received what was sent two tiles ago. From compute capability 9.0 on. */
 #ifndef RIDGE_KERNELS_CUDA_PIPE_PAIR_ROWS_CUH
 #define RIDGE_KERNELS_CUDA_PIPE_PAIR_ROWS_CUH
 
@@ -16,23 +16,22 @@ struct pair_rows {
     uint32_t at;
 
     __device__ uint32_t arrived(int tile) const { return at + (uint32_t)(2 * set_bytes + tile % 2 * 8); }
-    __device__ uint32_t slot(int tile) const {
-        return at + (uint32_t)(tile % 2 * set_bytes + thread_of_warpgroup() / 4 * 8);
-    }
-    /* By the warpgroup, before the blocks meet. */
+    __device__ uint32_t set(int tile) const { return at + (uint32_t)(tile % 2 * set_bytes); }
+    /* Where a set has the value of a row of the 64, from the set's begin on. */
+    __device__ static uint32_t of_row(int row) { return (uint32_t)((row / 16 * 8 + row % 8) * 8 + row / 8 % 2 * 4); }
+    /* By one thread, before the blocks meet. */
     __device__ void init(void) const {
-        if (thread_of_warpgroup() != 0) return;
-        for (int set = 0; set < 2; set++) mbarrier_init(arrived(set), 1);
+        for (int tile = 0; tile < 2; tile++) mbarrier_init(arrived(tile), 1);
         fence_mbarrier_init();
     }
-    /* The other block's values of the block's tile number `tile`; mine: this block's, the same in all lanes of a quad. */
-    __device__ float2 exchange(float2 mine, int tile, int other) const {
+    /* By the warpgroup: values of its tile number `tile`, the same in all lanes of a quad. */
+    __device__ void send(float2 mine, int tile, int other) const {
         if (thread_of_warpgroup() == 0) mbarrier_arrive_expect_tx(arrived(tile), set_bytes);
-        __syncwarp();
-        if (threadIdx.x % 4 == 0) st_async(mapa(slot(tile), other), mine, mapa(arrived(tile), other));
-        mbarrier_wait_parity_cluster(arrived(tile), tile / 2 % 2);
-        return ld_shared_v2(slot(tile));
+        const uint32_t to = set(tile) + (uint32_t)(thread_of_warpgroup() / 4 * 8);
+        if (threadIdx.x % 4 == 0) st_async(mapa(to, other), mine, mapa(arrived(tile), other));
     }
+    /* Until the other block's values of the tile have come. */
+    __device__ void receive(int tile) const { mbarrier_wait_parity_cluster(arrived(tile), tile / 2 % 2); }
 };
 
 }  // namespace ridge

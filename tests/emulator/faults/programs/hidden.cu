@@ -1,5 +1,5 @@
-/* Hidden values of a SwiGLU layer of e4m3 operands by gemm/fp8_hidden.cuh: pairs of blocks exchange maxima of rows through DSMEM, set
- * after set. One pair takes all tiles; three tiles of rows with a tail, two pairs of columns. */
+/* Hidden values of a SwiGLU layer of e4m3 operands by gemm/fp8_hidden.cuh: blocks of a pair send each other maxima of rows through
+ * DSMEM, set after set, and a warp makes codes beside the products. One pair takes all tiles; three tiles of rows with a tail, two pairs of columns. */
 #include "gemm/fp8_hidden.cuh"
 #include "program.h"
 
@@ -27,8 +27,8 @@ int main(void) {
     epilogue e = {};
     e.a = fp8_scale({device_array(x_scale.size(), x_scale.data()), 1, slices, 1});
     e.b = fp8_scale({device_array(w1_scale.size(), w1_scale.data()), 128, slices, 1});
-    e.ups = f / 128 * slices, e.rows = m;
-    e.codes = codes_device, e.line = f, e.scales = scales_device, e.scales_line = f / 128;
+    e.ups = f / 128 * slices;
+    e.to = {m, codes_device, f, scales_device, f / 128};
     matmul_plan plan = matmul_whole(d, shape::K, 8);
     e.last = plan.slices - 1;
     plan.pair = f;
