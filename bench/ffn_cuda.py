@@ -4,8 +4,9 @@
     bench/ffn_cuda.py [--only 65536] [--json rows.json]
     bench/ffn_cuda.py --backward              # its gradients, from gate and up values that were kept
 
-Beside the dense layer, of the same x, w1 and w2: fp8_ffn (e4m3 with scales of 1 x 128 and 128 x 128; hidden values are
-quantized within) and structured_sparsity_ffn (the weights pruned to 2:4). Quantizing x and pruning are not counted. Operands are
+Beside the dense layer, of the same x, w1 and w2: fp8_ffn (e4m3 with scales of 1 x 128 and 128 x 128, and with one scale a
+tensor; hidden values are quantized within), PyTorch's layer of scaled_mm with one scale a tensor, hidden values too, by
+torch.compile, and structured_sparsity_ffn (the weights pruned to 2:4). Quantizing x and pruning are not counted. Operands are
 normal, weights divided by the root of what they are multiplied with. As in gemm_cuda.py operands rotate, graphs are replayed in
 turns, and rows of each result are compared with fp64.
 """
@@ -93,6 +94,27 @@ def eights(x, w1, w2):
     return [*ridge.quantize_fp8_blocks(x), *squares(w1), *squares(w2)]
 
 
+def whole(t):
+    """Codes with one scale for all of t."""
+    scale = t.abs().max().float() / 448
+    return (t / scale).to(torch.float8_e4m3fn), scale.reshape(1, 1)
+
+
+def wholes(x, w1, w2):
+    """Inputs of fp8_ffn with one scale a tensor."""
+    return [part for t in (x, w1, w2) for part in whole(t)]
+
+
+def scaled_ffn(x, x_scale, w1, w1_scale, w2, w2_scale):
+    """The same by PyTorch, which gives hidden values one scale, too."""
+    product = functools.partial(torch._scaled_mm, out_dtype=torch.bfloat16, use_fast_accum=True)
+    gate, up = product(x, w1.t(), scale_a=x_scale, scale_b=w1_scale).chunk(2, dim=-1)
+    values = F.silu(gate) * up
+    scale = (values.abs().amax().float() / 448).reshape(1, 1)
+    codes = (values / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return product(codes, w2.t(), scale_a=scale, scale_b=w2_scale)
+
+
 def halves(x, w1, w2):
     """Inputs of structured_sparsity_ffn."""
     return [x, *ridge.prune_2_4(w1), *ridge.prune_2_4(w2)]
@@ -101,6 +123,16 @@ def halves(x, w1, w2):
 def wanted_of_eights(x, x_scale, w1, w1_scale, w2, w2_scale):
     values = hidden(decoded(x, x_scale, "rows"), decoded(w1, w1_scale, "squares"))
     return F.linear(decoded(*by_rows(values), "rows"), decoded(w2, w2_scale, "squares"))
+
+
+def wanted_of_wholes(x, x_scale, w1, w1_scale, w2, w2_scale):
+    values = hidden(x.double() * x_scale, w1.double() * w1_scale)
+    return F.linear(decoded(*by_rows(values), "rows"), w2.double() * w2_scale)
+
+
+def wanted_of_scaled(x, x_scale, w1, w1_scale, w2, w2_scale):
+    """Of one scale for all hidden values only who has all of them knows it: before they are quantized."""
+    return ffn(x.double() * x_scale, w1.double() * w1_scale, w2.double() * w2_scale)
 
 
 def wanted_of_halves(x, w1, w1_codes, w2, w2_codes):
@@ -114,10 +146,11 @@ def run_case(m, d, f, rounds):
     x, w1, w2, y = sets[0]
     some = slice(0, ROWS_CHECKED)
     want = ffn(x[some].double(), w1.double(), w2.double())
-    eight, half = ([of(*inputs[:3]) for inputs in sets] for of in (eights, halves))
+    eight, one, half = ([of(*inputs[:3]) for inputs in sets] for of in (eights, wholes, halves))
     want_eight = wanted_of_eights(*(t[some] for t in eight[0][:2]), *eight[0][2:])
+    want_one, want_scaled = (of(one[0][0][some], *one[0][1:]) for of in (wanted_of_wholes, wanted_of_scaled))
     want_half = wanted_of_halves(half[0][0][some], *half[0][1:])
-    compiled = torch.compile(ffn, dynamic=False)
+    compiled, scaled = (torch.compile(f, dynamic=False) for f in (ffn, scaled_ffn))
 
     def ours(target, inputs, wanted, variant=None):
         def run(i):
@@ -133,6 +166,8 @@ def run_case(m, d, f, rounds):
         "ridge baseline": ours("swiglu_ffn", dense, want, "cuda/baseline"),
         "ridge": ours("swiglu_ffn", dense, want),
         "ridge fp8": ours("fp8_ffn", eight, want_eight),
+        "compile fp8, tensors": lambda i: (scaled(*one[i]), want_scaled),
+        "ridge fp8, tensors": ours("fp8_ffn", one, want_one),
         "ridge 2:4": ours("structured_sparsity_ffn", half, want_half),
     }
     right = lambda result: sides.relative_error(result[0][some], result[1]) < 2**-5  # noqa: E731

@@ -195,7 +195,7 @@ RIDGE_API ridge_status ridge_structured_sparsity_ffn(ridge_context *context, con
                                                      const DLTensor *w2_codes, const DLTensor *y, ridge_error *error);
 /* The same in e4m3, hidden values too, which get a scale for each 128 of a row: y f32, or on a GPU bf16
  *     x: [m, d], w1: [2 f, d], w2: [d, f]      x_scale: [m, ceil(d / 128)], w1_scale: [ceil(2 f / 128), ceil(d / 128)],
- *     w2_scale: [ceil(d / 128), ceil(f / 128)], f32 */
+ *     w2_scale: [ceil(d / 128), ceil(f / 128)], f32; or all three [1, 1]: for y in bf16 sums of d may then be the tensor cores' */
 RIDGE_API ridge_status ridge_fp8_ffn(ridge_context *context, const DLTensor *x, const DLTensor *x_scale,
                                      const DLTensor *w1, const DLTensor *w1_scale, const DLTensor *w2,
                                      const DLTensor *w2_scale, const DLTensor *y, ridge_error *error);

@@ -189,7 +189,8 @@ def swiglu_ffn_backward(x, w1, w2, gates, dy, **how):
 def fp8_ffn(x, x_scale, w1, w1_scale, w2, w2_scale, dtype=None, **how):
     """swiglu_ffn of float8_e4m3fn x, w1 and w2, whose hidden values are quantized, too; dtype: float32, or bfloat16 (GPU).
 
-    Scales: [m, ceil(d / 128)] as quantize_fp8_blocks gives them, and those of squares of 128 of w1 [2 f, d] and w2 [d, f].
+    Scales: [m, ceil(d / 128)] as quantize_fp8_blocks gives them, and those of squares of 128 of w1 [2 f, d] and w2 [d, f];
+    or one for each tensor, all [1, 1].
     """
     y = output(x, tuple(x.shape), dtype, "float32")
     return run("fp8_ffn", [x, x_scale, w1, w1_scale, w2, w2_scale], [y], how)

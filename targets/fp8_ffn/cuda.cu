@@ -1,6 +1,7 @@
-/* y = q(silu(x g^T) (x u^T)) w2^T in e4m3 on a GPU, by gemm/fp8_hidden.cuh and gemm/fp8.cuh: see README.md. */
+/* y = q(silu(x g^T) (x u^T)) w2^T in e4m3 on a GPU, by gemm/fp8_hidden.cuh, gemm/fp8_hidden_whole.cuh and gemm/fp8.cuh: see README.md. */
 #include "gemm/ffn.cuh"
 #include "gemm/fp8_hidden.cuh"
+#include "gemm/fp8_hidden_whole.cuh"
 #include "quantize/fp8_rule.cuh"
 
 extern "C" {
@@ -21,7 +22,7 @@ struct ffn_call {
     /* size: of values that go through memory, 0 for none. */
     ffn_call(const ridge_call *of, size_t size)
         : call(of), room(fp8_ffn_scratch_of(of->dim, size)), m(of->dim[FP8_FFN_M]), f(of->dim[FP8_FFN_F]) {
-        const int64_t blocks = of->dim[FP8_FFN_F_BLOCKS];
+        const int64_t blocks = fp8_blocks(f);
         codes = {of->scratch, m, f, room.line, 1};
         scales = {at(room.scales), m, blocks, blocks, 1};
     }
@@ -91,5 +92,12 @@ extern "C" ridge_status fp8_ffn_cuda_tiles(const ridge_call *call) {
     const ffn_call c(call, 0);
     if (c.m == 0) return RIDGE_OK;
     RIDGE_TRY(fp8_hidden(c.in(FP8_FFN_X), c.of_x(), c.in(FP8_FFN_W1), c.of_w1(), c.codes, c.scales, stream_of(call)));
+    return fp8_by_tiles<FP8_tiles>(c.down(), stream_of(call));
+}
+extern "C" ridge_status fp8_ffn_cuda_whole(const ridge_call *call) {
+    const ffn_call c(call, 0);
+    if (c.m == 0) return RIDGE_OK;
+    RIDGE_TRY(
+        fp8_hidden_whole(c.in(FP8_FFN_X), c.of_x(), c.in(FP8_FFN_W1), c.of_w1(), c.codes, c.scales, stream_of(call)));
     return fp8_by_tiles<FP8_tiles>(c.down(), stream_of(call));
 }

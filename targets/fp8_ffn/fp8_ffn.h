@@ -4,8 +4,18 @@
 
 #include "gemm/fp8.h"
 
-/* dims: rows, width, hidden width, twice that; of the widths and of twice the hidden one, blocks of 128 */
-enum { FP8_FFN_M, FP8_FFN_D, FP8_FFN_F, FP8_FFN_BOTH, FP8_FFN_D_BLOCKS, FP8_FFN_F_BLOCKS, FP8_FFN_BOTH_BLOCKS };
+/* dims: rows, width, hidden width, twice that; then those of scales: of the widths and of twice the hidden one, blocks of 128, and of
+ * x, rows. Of tensors that have one scale each all of these are 1. */
+enum {
+    FP8_FFN_M,
+    FP8_FFN_D,
+    FP8_FFN_F,
+    FP8_FFN_BOTH,
+    FP8_FFN_D_BLOCKS,
+    FP8_FFN_F_BLOCKS,
+    FP8_FFN_BOTH_BLOCKS,
+    FP8_FFN_X_DOWN
+};
 enum { FP8_FFN_X, FP8_FFN_X_SCALE, FP8_FFN_W1, FP8_FFN_W1_SCALE, FP8_FFN_W2, FP8_FFN_W2_SCALE }; /* inputs */
 
 /* Scratch of hidden values on a GPU: codes, then scales, then, where steps go through memory, gate and up values and hidden ones in
@@ -23,7 +33,7 @@ static inline fp8_ffn_scratch fp8_ffn_scratch_of(const int64_t *dim, size_t size
     s.line = (dim[FP8_FFN_F] + 15) / 16 * 16;
     s.both_line = (dim[FP8_FFN_BOTH] + 7) / 8 * 8, s.hidden_line = (dim[FP8_FFN_F] + 7) / 8 * 8;
     s.scales = fp8_ffn_part(m * s.line, 1);
-    s.both = s.scales + fp8_ffn_part(m * dim[FP8_FFN_F_BLOCKS], sizeof(float));
+    s.both = s.scales + fp8_ffn_part(m * fp8_blocks(dim[FP8_FFN_F]), sizeof(float));
     s.hidden = s.both + fp8_ffn_part(m * s.both_line, size);
     s.bytes = s.hidden + fp8_ffn_part(m * s.hidden_line, size);
     return s;

@@ -1,6 +1,6 @@
 /* y = q(h) w2^T, h = silu(x g^T) (x u^T), w1 = [g; u]; q(h): e4m3 with a scale for each 128 of a row
- * x: [m, d], w1: [2 f, d], w2: [d, f], e4m3, of scales for each 1 x 128 of x and each 128 x 128 of w1 and w2; y: [m, d], f32 or bf16, and what
- * is before quantization likewise. 6 m d f FLOP and 8 m f; least traffic: all of these once. See README.md. */
+ * x: [m, d], w1: [2 f, d], w2: [d, f], e4m3, of scales for each 1 x 128 of x and each 128 x 128 of w1 and w2, or of one scale each;
+ * y: [m, d], f32 or bf16, and what is before quantization likewise. 6 m d f FLOP and 8 m f; least traffic: all of these once. See README.md. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,9 +14,11 @@ RIDGE_CPU_DECLARE(fp8_ffn_cpu_optimized);
 RIDGE_CUDA_DECLARE(fp8_ffn_cuda_elements);
 RIDGE_CUDA_DECLARE(fp8_ffn_cuda_steps);
 RIDGE_CUDA_DECLARE(fp8_ffn_cuda_tiles);
+RIDGE_CUDA_DECLARE(fp8_ffn_cuda_whole);
 
 #define UP(n) (((n) + FP8_BLOCK - 1) / FP8_BLOCK)
-#define FFN(m, d, f) .dim = {m, d, f, 2 * (f), UP(d), UP(f), UP(2 * (f))}
+#define FFN(m, d, f) .dim = {m, d, f, 2 * (f), UP(d), UP(f), UP(2 * (f)), m}
+#define WHOLE(m, d, f) .dim = {m, d, f, 2 * (f), 1, 1, 1, 1} /* tensors of one scale */
 #define WIDE .dtype = RIDGE_F32
 #define NARROW .dtype = RIDGE_BF16
 #define EDGE .edge = true
@@ -24,7 +26,9 @@ RIDGE_CUDA_DECLARE(fp8_ffn_cuda_tiles);
 #define CPU .only = RIDGE_ONLY_CPU
 static const ridge_case cases[] = {
     {FFN(65536, 6144, 24576), NARROW, GPU}, /* the chapter's */
+    {WHOLE(65536, 6144, 24576), NARROW, GPU},
     {FFN(8192, 4096, 14336), NARROW, GPU},
+    {WHOLE(8192, 4096, 14336), NARROW, GPU},
     {FFN(4096, 2048, 8192), NARROW, GPU},
     {FFN(256, 512, 2048), WIDE, CPU},
     {FFN(1024, 512, 1408), WIDE, CPU},
@@ -33,6 +37,7 @@ static const ridge_case cases[] = {
     {FFN(67, 45, 91), WIDE, EDGE},
     {FFN(131, 136, 192), WIDE, EDGE},
     {FFN(40, 300, 520), WIDE, EDGE, CPU},
+    {WHOLE(35, 260, 200), WIDE, EDGE},
     {FFN(0, 16, 128), NARROW, EDGE, GPU},
     {FFN(1, 16, 128), NARROW, EDGE, GPU},
     {FFN(67, 45, 91), NARROW, EDGE, GPU},
@@ -40,12 +45,23 @@ static const ridge_case cases[] = {
     {FFN(257, 272, 384), NARROW, EDGE, GPU},
     {FFN(65, 1040, 256), NARROW, EDGE, GPU}, /* more slices than stages */
     {FFN(300, 136, 260), NARROW, EDGE, GPU},
+    {WHOLE(2, 16, 128), NARROW, EDGE, GPU},
+    {WHOLE(67, 45, 91), NARROW, EDGE, GPU},
+    {WHOLE(131, 144, 192), NARROW, EDGE, GPU},
+    {WHOLE(257, 784, 384), NARROW, EDGE, GPU}, /* more slices than stages */
 };
 
 static void derive(int64_t dim[RIDGE_MAX_RANK]) {
     dim[FP8_FFN_BOTH] = 2 * dim[FP8_FFN_F];
     dim[FP8_FFN_D_BLOCKS] = fp8_blocks(dim[FP8_FFN_D]), dim[FP8_FFN_F_BLOCKS] = fp8_blocks(dim[FP8_FFN_F]);
-    dim[FP8_FFN_BOTH_BLOCKS] = fp8_blocks(dim[FP8_FFN_BOTH]);
+    dim[FP8_FFN_BOTH_BLOCKS] = fp8_blocks(dim[FP8_FFN_BOTH]), dim[FP8_FFN_X_DOWN] = dim[FP8_FFN_M];
+}
+
+/* Whether tensors have one scale each. Small ones may have one block of them besides, which is the same. */
+static bool is_whole(const int64_t *dim) {
+    for (int i = FP8_FFN_D_BLOCKS; i <= FP8_FFN_X_DOWN; i++)
+        if (dim[i] != 1) return false;
+    return true;
 }
 
 static const char *reject(const ridge_case *c) {
@@ -53,21 +69,17 @@ static const char *reject(const ridge_case *c) {
     if (c->dim[FP8_FFN_D] < 1 || c->dim[FP8_FFN_F] < 1) return "d and f must be at least 1";
     memcpy(whole, c->dim, sizeof whole);
     derive(whole);
+    if (whole[FP8_FFN_BOTH] == c->dim[FP8_FFN_BOTH] && is_whole(c->dim)) return NULL;
     return memcmp(whole, c->dim, sizeof whole) == 0 ? NULL
                                                     : "w1 must have twice as many rows as w2 has columns, x a scale "
                                                       "for each 128 columns, weights one for each "
-                                                      "128 rows and columns";
+                                                      "128 rows and columns, or all tensors one scale each";
 }
 
 /* w1 is plain, since a NaN in it is one in all of y. Scales of x and w1 are such that gate and up values are of order one. */
 static const ridge_tensor_spec in[] = {
     {.name = "x", .rank = 2, .dim = {FP8_FFN_M, FP8_FFN_D}, .dtype = RIDGE_E4M3, .by_row = true},
-    {.name = "x_scale",
-     .rank = 2,
-     .dim = {FP8_FFN_M, FP8_FFN_D_BLOCKS},
-     .dtype = RIDGE_F32,
-     .by_row = true,
-     .plain = true},
+    {.name = "x_scale", .rank = 2, .dim = {FP8_FFN_X_DOWN, FP8_FFN_D_BLOCKS}, .dtype = RIDGE_F32, .plain = true},
     {.name = "w1", .rank = 2, .dim = {FP8_FFN_BOTH, FP8_FFN_D}, .dtype = RIDGE_E4M3, .plain = true},
     {.name = "w1_scale",
      .rank = 2,
@@ -92,10 +104,12 @@ static double y_bytes(const ridge_case *c) {
     return (double)ridge_dtype_size(c->dtype) * area(c, FP8_FFN_M, FP8_FFN_D);
 }
 /* Codes of hidden values and their scales. */
-static double codes_bytes(const ridge_case *c) { return hidden(c) + 4 * area(c, FP8_FFN_M, FP8_FFN_F_BLOCKS); }
+static double codes_bytes(const ridge_case *c) {
+    return hidden(c) + 4 * (double)c->dim[FP8_FFN_M] * (double)fp8_blocks(c->dim[FP8_FFN_F]);
+}
 static double bytes_in(const ridge_case *c) {
     return area(c, FP8_FFN_M, FP8_FFN_D) + 3 * area(c, FP8_FFN_D, FP8_FFN_F) +
-           4 * (area(c, FP8_FFN_M, FP8_FFN_D_BLOCKS) + area(c, FP8_FFN_BOTH_BLOCKS, FP8_FFN_D_BLOCKS) +
+           4 * (area(c, FP8_FFN_X_DOWN, FP8_FFN_D_BLOCKS) + area(c, FP8_FFN_BOTH_BLOCKS, FP8_FFN_D_BLOCKS) +
                 area(c, FP8_FFN_D_BLOCKS, FP8_FFN_F_BLOCKS));
 }
 static void work(const ridge_case *c, ridge_work *w) {
@@ -124,12 +138,20 @@ static double wide_loss(double k, double squares, double sum) {
     return square(3 * u) * (k + 1) * squares + square(4 * u * sum);
 }
 
+/* Scales of lines, one for each slice or one for all slices. */
+typedef struct line_scales {
+    const double *data;
+    int64_t step;
+} line_scales;
+static line_scales scales_of_line(const double *data, int64_t down, int64_t across, int64_t line) {
+    return (line_scales){data + (down > 1 ? line : 0) * across, across > 1};
+}
+
 /* Row i of x times a row of w1. lost: of each slice, by tensor cores and for scales of 1; NULL: sums are in fp32. */
-static sized dot(const double *a, const double *a_scale, const double *b, const double *b_scale, int64_t k,
-                 const double *lost) {
+static sized dot(const double *a, line_scales of_a, const double *b, line_scales of_b, int64_t k, const double *lost) {
     double value = 0, squares = 0, variance = 0;
     for (int64_t first = 0, t = 0; first < k; first += FP8_BLOCK, t++) {
-        const double scale = a_scale[t] * b_scale[t];
+        const double scale = of_a.data[t * of_a.step] * of_b.data[t * of_b.step];
         double sum = 0, of_slice = 0;
         for (int64_t d = first; d < k && d < first + FP8_BLOCK; d++)
             sum += a[d] * b[d], of_slice += square(a[d] * b[d]);
@@ -185,11 +207,13 @@ static double down(const ridge_oracle_call *call, hidden_row h, const double *lo
     const int64_t d = call->dim[FP8_FFN_D], f = call->dim[FP8_FFN_F], blocks = call->dim[FP8_FFN_F_BLOCKS];
     double size = 0;
     for (int64_t k = 0; k < d; k++) {
-        const double *w = call->in[FP8_FFN_W2] + k * f, *scale = call->in[FP8_FFN_W2_SCALE] + k / FP8_BLOCK * blocks;
+        const double *w = call->in[FP8_FFN_W2] + k * f;
+        const line_scales of_w =
+            scales_of_line(call->in[FP8_FFN_W2_SCALE], call->dim[FP8_FFN_D_BLOCKS], blocks, k / FP8_BLOCK);
         double sum = 0, variance = 0, step = 0, squares = 0;
-        for (int64_t t = 0; lost && t < blocks; t++) variance += square(lost[t] * scale[t]);
+        for (int64_t t = 0; lost && t < fp8_blocks(f); t++) variance += square(lost[t] * of_w.data[t * of_w.step]);
         for (int64_t j = 0; j < f; j++) {
-            const double weight = w[j] * scale[j / FP8_BLOCK], term = h.value[j] * weight;
+            const double weight = w[j] * of_w.data[j / FP8_BLOCK * of_w.step], term = h.value[j] * weight;
             sum += term;
             if (!isfinite(term)) continue;
             squares += square(term), variance += h.variance[j] * square(weight);
@@ -206,11 +230,13 @@ static double largest(const double *v, int64_t n) {
     for (int64_t j = 0; j < n; j++) max = isfinite(v[j]) && fabs(v[j]) > max ? fabs(v[j]) : max;
     return max;
 }
-/* The deviation of what tensor cores lose of each slice of a row of `of`, for the largest `other` and scales of 1. */
-static const double *lost_of(const double *of, int64_t n, double other, double *lost) {
-    for (int64_t first = 0, t = 0; first < n; first += FP8_BLOCK, t++) {
-        const int64_t terms = n - first < FP8_BLOCK ? n - first : FP8_BLOCK;
-        lost[t] = largest(of + first, terms) * other * fp8_lost((double)terms) / 2;
+/* The deviation of what tensor cores lose of each slice of a row of `of`, for the largest `other` and scales of 1. Of sums that stay in
+ * them to the end, the first slice's is that of all. */
+static const double *lost_of(const double *of, int64_t n, double other, bool stays, double *lost) {
+    const int64_t slice = stays ? n : FP8_BLOCK;
+    for (int64_t t = 0; t < fp8_blocks(n); t++) {
+        const int64_t first = t * slice, terms = first >= n ? 0 : n - first < slice ? n - first : slice;
+        lost[t] = terms > 0 ? largest(of + first, terms) * other * fp8_lost((double)terms) / 2 : 0;
     }
     return lost;
 }
@@ -220,25 +246,30 @@ static const double SIZED = 0.125; /* of a row's size, that the bound is: sizes 
 /* lost: room for those of d and of f. */
 static void oracle_row(const ridge_oracle_call *call, int64_t i, hidden_row h, double *lost) {
     const int64_t d = call->dim[FP8_FFN_D], f = call->dim[FP8_FFN_F], across = call->dim[FP8_FFN_D_BLOCKS];
-    const double *x = call->in[FP8_FFN_X] + i * d, *x_scale = call->in[FP8_FFN_X_SCALE] + i * across;
-    const double *w1 = call->in[FP8_FFN_W1], *scale = call->in[FP8_FFN_W1_SCALE];
+    const int64_t down_w1 = call->dim[FP8_FFN_BOTH_BLOCKS];
+    const double *x = call->in[FP8_FFN_X] + i * d, *w1 = call->in[FP8_FFN_W1], *scale = call->in[FP8_FFN_W1_SCALE];
+    const line_scales of_row =
+        scales_of_line(call->in[FP8_FFN_X_SCALE], call->whole[FP8_FFN_X_DOWN], across, call->row[i]);
     const bool narrow = call->dtype != RIDGE_F32;
-    const double *of_x = narrow ? lost_of(x, d, call->in_max[FP8_FFN_W1], lost) : NULL;
+    const double *of_x = narrow ? lost_of(x, d, call->in_max[FP8_FFN_W1], is_whole(call->whole), lost) : NULL;
     for (int64_t j = 0; j < f; j++) {
-        const sized gate = dot(x, x_scale, w1 + j * d, scale + j / FP8_BLOCK * across, d, of_x);
-        const sized up = dot(x, x_scale, w1 + (f + j) * d, scale + (f + j) / FP8_BLOCK * across, d, of_x);
+        const line_scales of_gate = scales_of_line(scale, down_w1, across, j / FP8_BLOCK);
+        const line_scales of_up = scales_of_line(scale, down_w1, across, (f + j) / FP8_BLOCK);
+        const sized gate = dot(x, of_row, w1 + j * d, of_gate, d, of_x);
+        const sized up = dot(x, of_row, w1 + (f + j) * d, of_up, d, of_x);
         const sized of = gated(gate, up, narrow);
         h.value[j] = of.value, h.variance[j] = of.variance;
     }
     for (int64_t j = 0; j < f; j += FP8_BLOCK)
         quantize((hidden_row){h.value + j, h.variance + j, h.step + j}, f - j < FP8_BLOCK ? f - j : FP8_BLOCK);
-    const double *of_hidden = narrow ? lost_of(h.value, f, call->in_max[FP8_FFN_W2], lost + across) : NULL;
+    const double *of_hidden =
+        narrow ? lost_of(h.value, f, call->in_max[FP8_FFN_W2], false, lost + fp8_blocks(d)) : NULL;
     call->size[0][i] = down(call, h, of_hidden, call->out[0] + i * d) / SIZED;
 }
 
 static void oracle(const ridge_oracle_call *call) {
     const int64_t d = call->dim[FP8_FFN_D], f = call->dim[FP8_FFN_F];
-    const int64_t blocks = call->dim[FP8_FFN_D_BLOCKS] + call->dim[FP8_FFN_F_BLOCKS];
+    const int64_t blocks = fp8_blocks(d) + fp8_blocks(f);
     double *const room = malloc(sizeof(double) * (size_t)(3 * f + blocks));
     for (int64_t i = 0; i < call->dim[FP8_FFN_M]; i++) {
         if (room)
@@ -294,9 +325,9 @@ static const char *tiles_refuse(const ridge_problem *p) {
     if (!gemm8_in_pieces(&p->tensor[FP8_FFN_X], 1) || !gemm8_in_pieces(&p->tensor[FP8_FFN_W1], 1) ||
         !gemm8_in_pieces(&p->tensor[FP8_FFN_W2], 1))
         return "for operands in lines of 16-byte pieces";
-    if (!fp8_scales_are_near(&p->tensor[FP8_FFN_X_SCALE], p->c.dim[FP8_FFN_M]) ||
-        !fp8_scales_are_near(&p->tensor[FP8_FFN_W1_SCALE], fp8_blocks(2 * p->c.dim[FP8_FFN_F])) ||
-        !fp8_scales_are_near(&p->tensor[FP8_FFN_W2_SCALE], fp8_blocks(p->c.dim[FP8_FFN_D])))
+    if (!fp8_scales_are_near(&p->tensor[FP8_FFN_X_SCALE], p->c.dim[FP8_FFN_X_DOWN]) ||
+        !fp8_scales_are_near(&p->tensor[FP8_FFN_W1_SCALE], p->c.dim[FP8_FFN_BOTH_BLOCKS]) ||
+        !fp8_scales_are_near(&p->tensor[FP8_FFN_W2_SCALE], p->c.dim[FP8_FFN_D_BLOCKS]))
         return "for scales within 2^31 numbers";
     return gemm8_in_pieces(&p->tensor[6], 2) && p->c.dim[FP8_FFN_D] % 8 == 0
                ? NULL
@@ -304,24 +335,34 @@ static const char *tiles_refuse(const ridge_problem *p) {
 }
 
 /* Estimates, which nobody has measured: FLOP a microsecond of an SM. */
-static const double TILES_RATE = 8e6, ANY_RATE = 0.1e6;
+static const double TILES_RATE = 8e6, WHOLE_RATE = 9.5e6, ANY_RATE = 0.1e6;
 
-static double products_cost(const ridge_problem *p, double rate, double tile) {
+/* first: the rate of the products before hidden values, in tiles of so many columns. */
+static double products_cost(const ridge_problem *p, double first, double columns, double rate, double tile) {
     const double d = (double)p->c.dim[FP8_FFN_D], f = (double)p->c.dim[FP8_FFN_F];
     const double m = (double)p->c.dim[FP8_FFN_M];
-    return 2 * GEMM8_LAUNCH + gemm8_tiles_us(p, m, 2 * f, 2 * d, rate, tile, tile) +
+    return 2 * GEMM8_LAUNCH + gemm8_tiles_us(p, m, 2 * f, 2 * d, first, tile, columns) +
            gemm8_tiles_us(p, m, d, 2 * f, rate, tile, tile);
 }
-static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
+/* Hidden values stay in the SM that makes them. */
+static ridge_plan fused_plan(const ridge_problem *p, bool whole, const char *scales, double rate, double columns) {
     const char *refusal = tiles_refuse(p);
-    (void)way;
     if (!refusal && p->c.dim[FP8_FFN_F] % FP8_BLOCK != 0) refusal = "for f in multiples of 128";
+    if (!refusal && is_whole(p->c.dim) != whole) refusal = scales;
     return (ridge_plan){
         .refusal = refusal,
-        .us = products_cost(p, TILES_RATE, 128),
+        .us = products_cost(p, rate, columns, TILES_RATE, 128),
         .scratch = fp8_ffn_scratch_of(p->c.dim, 0).bytes,
         .traffic = {.read = bytes_in(&p->c) + codes_bytes(&p->c), .written = codes_bytes(&p->c) + y_bytes(&p->c)},
         .arithmetic = {RIDGE_E4M3, 1}};
+}
+static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
+    (void)way;
+    return fused_plan(p, false, "for scales of rows and squares", TILES_RATE, 128);
+}
+static ridge_plan whole_plan(const ridge_way *way, const ridge_problem *p) {
+    (void)way;
+    return fused_plan(p, true, "for one scale a tensor", WHOLE_RATE, 256);
 }
 static ridge_plan steps_in(const ridge_problem *p, const char *refusal, double us) {
     const double passes = 2 * GEMM8_LAUNCH + 11 * hidden(&p->c) / GEMM8_DRAM;
@@ -334,13 +375,13 @@ static ridge_plan steps_plan(const ridge_way *way, const ridge_problem *p) {
     const char *refusal = tiles_refuse(p);
     (void)way;
     if (!refusal && p->c.dim[FP8_FFN_F] % 4 != 0) refusal = "for f in multiples of 4: TMA stores whole pieces";
-    ridge_plan plan = steps_in(p, refusal, products_cost(p, TILES_RATE, 128));
+    ridge_plan plan = steps_in(p, refusal, products_cost(p, TILES_RATE, 128, TILES_RATE, 128));
     plan.arithmetic = (ridge_arithmetic){RIDGE_E4M3, 1};
     return plan;
 }
 static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
-    return steps_in(p, NULL, products_cost(p, ANY_RATE, 16));
+    return steps_in(p, NULL, products_cost(p, ANY_RATE, 16, ANY_RATE, 16));
 }
 
 #define STEPS                                                                                                    \
@@ -361,6 +402,12 @@ static const ridge_way optimized_ways[] = {
      .below = 91,
      .plan = tiles_plan,
      .run = RIDGE_CUDA(fp8_ffn_cuda_tiles)},
+    {.name = "whole",
+     .idea = "128 gate and 128 up columns a tile, summed in the tensor cores: of one scale a tensor",
+     .needs = 90,
+     .below = 91,
+     .plan = whole_plan,
+     .run = RIDGE_CUDA(fp8_ffn_cuda_whole)},
     STEPS,
     ANY,
 };
@@ -392,7 +439,7 @@ const ridge_target ridge_target_fp8_ffn = {
     .name = "fp8_ffn",
     .chapter = "ch09",
     .summary = "feed-forward layer with a SwiGLU gate in e4m3, hidden values too",
-    .dims = {"m", "d", "f", "both", "d_blocks", "f_blocks", "both_blocks"},
+    .dims = {"m", "d", "f", "both", "d_blocks", "f_blocks", "both_blocks", "x_down"},
     .n_sizes = 3,
     .derive = derive,
     .cases = RIDGE_LIST(cases),

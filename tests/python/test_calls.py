@@ -361,8 +361,13 @@ class Calls:
         self.kind.fill(s1, {index: 1.0 / 16 / 448 for index in indices((2, 2))})
         self.kind.fill(s2, {index: 1.0 / 448 for index in indices((2, 1))})
         y = ridge.fp8_ffn(qx, sx, q1, s1, q2, s2)
+        whole = [self.kind.empty((1, 1)) for _ in range(3)]
+        for t, scale in zip(whole, (1 / 448 / 16, 1 / 16 / 448, 1 / 448), strict=True):
+            self.kind.fill(t, {(0, 0): scale})
+        y_of_whole = ridge.fp8_ffn(qx, whole[0], q1, whole[1], q2, whole[2])
         for index in indices((2, 256)):
             self.assertAlmostEqual(self.kind.read(y, index), 128 / (1 + math.exp(-1)), delta=1e-2)
+            self.assertAlmostEqual(self.kind.read(y_of_whole, index), 128 / (1 + math.exp(-1)), delta=1e-2)
 
     def test_rows_that_do_not_fold_are_refused(self):
         x, y = self.kind.empty((2, 3, 4), (100, 5, 1)), self.kind.empty((2, 3, 4))

@@ -140,6 +140,7 @@ def samples_without_gradient():
     yield "int8_gemm", (a, torch.rand(4), b, torch.rand(8))
     w1, w2 = (randn(*shape, grad=False).to(torch.float8_e4m3fn) for shape in ((24, 256), (256, 12)))
     yield "fp8_ffn", (q, s, w1, torch.ones(1, 2), w2, torch.ones(2, 1))
+    yield "fp8_ffn", (q, torch.ones(1, 1), w1, torch.ones(1, 1), w2, torch.ones(1, 1))
     scale = (w.abs().max() / 2688).reshape(1)
     q, s = ridge.quantize_nvfp4(w, scale)
     yield "quantize_nvfp4", (w, scale)
