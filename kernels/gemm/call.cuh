@@ -92,6 +92,8 @@ struct gemm_call {
 ridge_status gemm_by_tile(int tile, const gemm_call &g);
 /* The same with terms, of GEMM_TERMS_TILES. */
 ridge_status gemm_by_tile_with_terms(int tile, const gemm_call &g);
+/* By those of few_rows.h. */
+ridge_status gemm_by_few_rows(const gemm_call &g);
 /* By multiply-adds. only_if: NULL, or what says in the device's memory whether there is anything to do. */
 ridge_status gemm_by_multiply_adds(const gemm_call &g, const unsigned *only_if = NULL);
 /* fp32 by hi_lo_128 of GEMM_HI_LO_TILES; its scratch is that of gemm_hi_lo_of. */

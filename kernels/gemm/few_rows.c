@@ -49,12 +49,20 @@ static const char *refusal_of(const gemm_few_rows *f, const gemm_problem *g) {
     return in_pieces(&f->few) && in_pieces(&f->other) ? NULL : "for operands in lines of 16-byte pieces";
 }
 
+static double us_of(const gemm_few_rows *f, const gemm_problem *g) {
+    const double blocks = (double)(up(f->other.rows, GEMM_FEW_OUTPUTS) * f->cluster);
+    const double bytes = gemm_bytes_read(g) + gemm_bytes_written(g);
+    return LAUNCH + FILL + (f->cluster > 1 ? ADDING : 0) + bytes / fmin(DRAM, BLOCK * blocks);
+}
+double gemm_few_rows_us(const gemm_problem *g) {
+    const gemm_few_rows f = gemm_few_rows_of(g);
+    return refusal_of(&f, g) ? -1 : us_of(&f, g);
+}
+
 ridge_plan gemm_few_rows_plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_problem g = gemm_problem_of(way, p);
     const gemm_few_rows f = gemm_few_rows_of(&g);
-    const double blocks = (double)(up(f.other.rows, GEMM_FEW_OUTPUTS) * f.cluster);
-    const double bytes = gemm_bytes_read(&g) + gemm_bytes_written(&g);
     return (ridge_plan){.refusal = refusal_of(&f, &g),
-                        .us = LAUNCH + FILL + (f.cluster > 1 ? ADDING : 0) + bytes / fmin(DRAM, BLOCK * blocks),
+                        .us = us_of(&f, &g),
                         .traffic = {.read = gemm_bytes_read(&g), .written = gemm_bytes_written(&g)}};
 }

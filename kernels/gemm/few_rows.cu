@@ -219,12 +219,14 @@ static ridge_status few_rows_of(const gemm_call &g) {
     return p.rows <= 8 ? run.template operator()<8, true>() : run.template operator()<16, true>();
 }
 
-}  // namespace ridge
-
-extern "C" ridge_status gemm_cuda_few_rows(const ridge_call *call) {
-    using namespace ridge;
-    const gemm_call g(call);
+ridge_status gemm_by_few_rows(const gemm_call &g) {
     if (g.c.rows == 0) return RIDGE_OK;
     if (g.dtype == RIDGE_BF16) return few_rows_of<__nv_bfloat16>(g);
     return g.dtype == RIDGE_F16 ? few_rows_of<__half>(g) : RIDGE_UNSUPPORTED;
+}
+
+}  // namespace ridge
+
+extern "C" ridge_status gemm_cuda_few_rows(const ridge_call *call) {
+    return ridge::gemm_by_few_rows(ridge::gemm_call(call));
 }

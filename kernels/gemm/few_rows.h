@@ -27,6 +27,8 @@ typedef struct gemm_few_rows {
 } gemm_few_rows;
 
 gemm_few_rows gemm_few_rows_of(const gemm_problem *g);
+/* Microseconds of the product; below 0 where it is not of this kind. On Hopper. */
+double gemm_few_rows_us(const gemm_problem *g);
 ridge_plan gemm_few_rows_plan(const ridge_way *way, const ridge_problem *p);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "cpu/ffn_rows.h"
 #include "gemm/copied.h"
+#include "gemm/few_rows.h"
 #include "gemm/matmul_target.h"
 #include "swiglu_ffn.h"
 
@@ -27,6 +28,8 @@ static const ridge_case cases[] = {
     {FFN(0, 8, 16), .dtype = RIDGE_BF16, EDGE, GPU},
     {FFN(1, 1, 1), .dtype = RIDGE_BF16, EDGE, GPU},
     {FFN(1, 8, 8), .dtype = RIDGE_F16, EDGE, GPU},
+    {FFN(16, 520, 264), .dtype = RIDGE_BF16, EDGE, GPU}, /* few rows */
+    {FFN(9, 45, 130), .dtype = RIDGE_F16, EDGE, GPU},
     {FFN(67, 45, 91), .dtype = RIDGE_BF16, EDGE, GPU},
     {FFN(257, 72, 264), .dtype = RIDGE_BF16, EDGE, GPU},
     {FFN(130, 264, 136), .dtype = RIDGE_F16, EDGE, GPU},
@@ -130,17 +133,30 @@ static void unfused_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = bytes_in(c) + x + 3 * hidden, .written = 3 * hidden + x};
 }
 
-/* The two products, of which the first has gate and up values side by side. */
-static double products_cost(const ridge_problem *p) {
-    const gemm_problem first = {.m = p->c.dim[FFN_M],
-                                .n = p->c.dim[FFN_BOTH],
-                                .k = p->c.dim[FFN_D],
-                                .batch = 1,
-                                .dtype = p->c.dtype,
-                                .here = p->here};
-    gemm_problem second = first;
-    second.n = p->c.dim[FFN_D], second.k = p->c.dim[FFN_F];
-    return gemm_quickest_tile(&first, false, 0).us + gemm_quickest_tile(&second, false, 0).us;
+/* Microseconds of a launch, and bytes in one from memory. Of an H200. */
+static const double LAUNCH = 2, DRAM = 4.2e6;
+
+/* Of x or hidden values times weights. */
+static gemm_problem product_of(const ridge_problem *p, int64_t n, int64_t k) {
+    return (gemm_problem){.m = p->c.dim[FFN_M],
+                          .n = n,
+                          .k = k,
+                          .batch = 1,
+                          .a = {k, 1, 0},
+                          .b = {1, k, 0},
+                          .c = {n, 1, 0},
+                          .dtype = p->c.dtype,
+                          .here = p->here};
+}
+static double tiles_cost(const ridge_problem *p, int64_t n, int64_t k) {
+    const gemm_problem g = product_of(p, n, k);
+    return gemm_quickest_tile(&g, false, 0).us;
+}
+/* By what is quickest, as gemm_at_best does it. */
+static double best_cost(const ridge_problem *p, int64_t n, int64_t k) {
+    const gemm_problem g = product_of(p, n, k);
+    const double tiles = tiles_cost(p, n, k), few = p->here.sm == 90 ? gemm_few_rows_us(&g) : -1;
+    return few >= 0 && few < tiles ? few : tiles;
 }
 static const char *tiles_refuse(const ridge_problem *p) {
     const int64_t most = INT32_MAX / 2 - 4096;
@@ -156,14 +172,17 @@ static ridge_plan tiles_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
     return (ridge_plan){
         .refusal = tiles_refuse(p),
-        .us = products_cost(p),
+        .us = tiles_cost(p, p->c.dim[FFN_BOTH], p->c.dim[FFN_D]) + best_cost(p, p->c.dim[FFN_D], p->c.dim[FFN_F]),
         .scratch = (size_t)(p->c.dim[FFN_M] * ffn_line(p->c.dim[FFN_F])) * ridge_dtype_size(p->c.dtype),
         .traffic = {.read = bytes_in(&p->c) + hidden,
                     .written = hidden + (double)ridge_dtype_size(p->c.dtype) * elements(&p->c, FFN_M, FFN_D)}};
 }
-/* Behind the fused way wherever that can run: the same products, and passes over gate and up values. */
+/* Behind the fused way but for few rows, which are read at memory's rate by products of their own. */
 static ridge_plan unfused_plan(const ridge_way *way, const ridge_problem *p) {
-    ridge_plan plan = {.us = 2 * products_cost(p), .scratch = unfused_scratch(&p->c, 1)};
+    const int64_t d = p->c.dim[FFN_D], f = p->c.dim[FFN_F];
+    const double passes = 3 * elements(&p->c, FFN_M, FFN_F) * (double)ridge_dtype_size(p->c.dtype) / DRAM;
+    ridge_plan plan = {.us = 2 * best_cost(p, f, d) + LAUNCH + passes + best_cost(p, d, f),
+                       .scratch = unfused_scratch(&p->c, 1)};
     (void)way;
     unfused_traffic(&p->c, &plan.traffic);
     return plan;
