@@ -1,5 +1,6 @@
 /* y = q(silu(x g^T) (x u^T)) w2^T in e4m3 on a GPU, by gemm/fp8_hidden.cuh, gemm/fp8_hidden_whole.cuh and gemm/fp8.cuh: see README.md. */
 #include "gemm/ffn.cuh"
+#include "gemm/fp8_best.cuh"
 #include "gemm/fp8_hidden.cuh"
 #include "gemm/fp8_hidden_whole.cuh"
 #include "quantize/fp8_rule.cuh"
@@ -39,6 +40,11 @@ struct ffn_call {
                 fp8_scales_of(&call->in[FP8_FFN_W2_SCALE], call->dim[FP8_FFN_D]),
                 call->dtype};
     }
+    ridge_status down_by_tiles(void) const {
+        const fp8_choice best =
+            fp8_ffn_down(call->dim, device_limit(cudaDevAttrMultiProcessorCount), ridge_dtype_size(call->dtype));
+        return fp8_by_choice(down(), best, at(room.bytes), stream_of(call));
+    }
 };
 
 /* hidden = silu(gate) up. */
@@ -62,9 +68,9 @@ ridge_status quantize(const ffn_call &c, const matrix_view &hidden) {
     return quantize_launch(c.call, p, fp8_rule{(float *)c.scales.base, c.scales.line});
 }
 
-/* Gate and up values, hidden values and their codes through memory. multiply(product): by what. */
-template <typename T, typename Multiply>
-ridge_status steps(const ridge_call *call, const Multiply &multiply) {
+/* Gate and up values, hidden values and their codes through memory. multiply(product): by what; down(c): y. */
+template <typename T, typename Multiply, typename Down>
+ridge_status steps(const ridge_call *call, const Multiply &multiply, const Down &down) {
     const ffn_call c(call, sizeof(T));
     const matrix_view both = {c.at(c.room.both), c.m, 2 * c.f, c.room.both_line, 1};
     const matrix_view hidden = {c.at(c.room.hidden), c.m, c.f, c.room.hidden_line, 1};
@@ -73,31 +79,33 @@ ridge_status steps(const ridge_call *call, const Multiply &multiply) {
     RIDGE_TRY(launch_plain(call, c.m, c.f,
                            gated_element<T>{{(const T *)both.base, both.line}, {(T *)hidden.base, hidden.line}, c.f}));
     RIDGE_TRY(quantize<T>(c, hidden));
-    return multiply(c.down());
+    return down(c);
 }
 
 }  // namespace
 
 extern "C" ridge_status fp8_ffn_cuda_elements(const ridge_call *call) {
     const auto multiply = [&](const fp8_product &p) { return fp8_by_elements(call, p); };
-    if (call->dtype == RIDGE_F32) return steps<float>(call, multiply);
-    return call->dtype == RIDGE_BF16 ? steps<__nv_bfloat16>(call, multiply) : RIDGE_UNSUPPORTED;
+    const auto down = [&](const ffn_call &c) { return multiply(c.down()); };
+    if (call->dtype == RIDGE_F32) return steps<float>(call, multiply, down);
+    return call->dtype == RIDGE_BF16 ? steps<__nv_bfloat16>(call, multiply, down) : RIDGE_UNSUPPORTED;
 }
 extern "C" ridge_status fp8_ffn_cuda_steps(const ridge_call *call) {
     const auto multiply = [&](const fp8_product &p) { return fp8_by_tiles<FP8_tiles>(p, stream_of(call)); };
-    return call->dtype == RIDGE_BF16 ? steps<__nv_bfloat16>(call, multiply) : RIDGE_UNSUPPORTED;
+    const auto down = [](const ffn_call &c) { return c.down_by_tiles(); };
+    return call->dtype == RIDGE_BF16 ? steps<__nv_bfloat16>(call, multiply, down) : RIDGE_UNSUPPORTED;
 }
 
 extern "C" ridge_status fp8_ffn_cuda_tiles(const ridge_call *call) {
     const ffn_call c(call, 0);
     if (c.m == 0) return RIDGE_OK;
     RIDGE_TRY(fp8_hidden(c.in(FP8_FFN_X), c.of_x(), c.in(FP8_FFN_W1), c.of_w1(), c.codes, c.scales, stream_of(call)));
-    return fp8_by_tiles<FP8_tiles>(c.down(), stream_of(call));
+    return c.down_by_tiles();
 }
 extern "C" ridge_status fp8_ffn_cuda_whole(const ridge_call *call) {
     const ffn_call c(call, 0);
     if (c.m == 0) return RIDGE_OK;
     RIDGE_TRY(
         fp8_hidden_whole(c.in(FP8_FFN_X), c.of_x(), c.in(FP8_FFN_W1), c.of_w1(), c.codes, c.scales, stream_of(call)));
-    return fp8_by_tiles<FP8_tiles>(c.down(), stream_of(call));
+    return c.down_by_tiles();
 }

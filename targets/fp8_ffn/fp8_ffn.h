@@ -3,6 +3,7 @@
 #define RIDGE_FP8_FFN_H
 
 #include "gemm/fp8.h"
+#include "gemm/fp8_best.h"
 
 /* dims: rows, width, hidden width, twice that; then those of scales: of the widths and of twice the hidden one, blocks of 128, and of
  * x, rows. Of tensors that have one scale each all of these are 1. */
@@ -37,6 +38,13 @@ static inline fp8_ffn_scratch fp8_ffn_scratch_of(const int64_t *dim, size_t size
     s.hidden = s.both + fp8_ffn_part(m * s.both_line, size);
     s.bytes = s.hidden + fp8_ffn_part(m * s.hidden_line, size);
     return s;
+}
+
+/* y's product on so many SMs; sums of its shares of K are behind the rest of scratch. size: of a number of y. */
+static inline fp8_choice fp8_ffn_down(const int64_t *dim, int sms, size_t size) {
+    const double m = (double)dim[FP8_FFN_M], d = (double)dim[FP8_FFN_D], f = (double)dim[FP8_FFN_F];
+    const gemm8_extents e = {dim[FP8_FFN_M], dim[FP8_FFN_D], dim[FP8_FFN_F], sms};
+    return fp8_quickest(&e, (m + d) * f + (double)size * m * d);
 }
 
 #endif

@@ -49,6 +49,7 @@ static const ridge_case cases[] = {
     {WHOLE(67, 45, 91), NARROW, EDGE, GPU},
     {WHOLE(131, 144, 192), NARROW, EDGE, GPU},
     {WHOLE(257, 784, 384), NARROW, EDGE, GPU}, /* more slices than stages */
+    {FFN(9, 136, 1152), NARROW, EDGE, GPU},    /* y in shares of f */
 };
 
 static void derive(int64_t dim[RIDGE_MAX_RANK]) {
@@ -337,12 +338,13 @@ static const char *tiles_refuse(const ridge_problem *p) {
 /* Estimates, which nobody has measured: FLOP a microsecond of an SM. */
 static const double TILES_RATE = 8e6, WHOLE_RATE = 9.5e6, ANY_RATE = 0.1e6;
 
-/* first: the rate of the products before hidden values, in tiles of so many columns. */
-static double products_cost(const ridge_problem *p, double first, double columns, double rate, double tile) {
-    const double d = (double)p->c.dim[FP8_FFN_D], f = (double)p->c.dim[FP8_FFN_F];
-    const double m = (double)p->c.dim[FP8_FFN_M];
-    return 2 * GEMM8_LAUNCH + gemm8_tiles_us(p, m, 2 * f, 2 * d, first, tile, columns) +
-           gemm8_tiles_us(p, m, d, 2 * f, rate, tile, tile);
+static fp8_choice down_of(const ridge_problem *p) {
+    return fp8_ffn_down(p->c.dim, p->here.sm_count, ridge_dtype_size(p->c.dtype));
+}
+/* Gate and up values in tiles of so many rows and columns. */
+static double first_cost(const ridge_problem *p, double rate, double rows, double columns) {
+    const double d = (double)p->c.dim[FP8_FFN_D], both = (double)p->c.dim[FP8_FFN_BOTH];
+    return GEMM8_LAUNCH + gemm8_tiles_us(p, (double)p->c.dim[FP8_FFN_M], both, 2 * d, rate, rows, columns);
 }
 /* Hidden values stay in the SM that makes them. */
 static ridge_plan fused_plan(const ridge_problem *p, bool whole, const char *scales, double rate, double columns) {
@@ -351,8 +353,8 @@ static ridge_plan fused_plan(const ridge_problem *p, bool whole, const char *sca
     if (!refusal && is_whole(p->c.dim) != whole) refusal = scales;
     return (ridge_plan){
         .refusal = refusal,
-        .us = products_cost(p, rate, columns, TILES_RATE, 128),
-        .scratch = fp8_ffn_scratch_of(p->c.dim, 0).bytes,
+        .us = first_cost(p, rate, 128, columns) + down_of(p).us,
+        .scratch = fp8_ffn_scratch_of(p->c.dim, 0).bytes + down_of(p).scratch,
         .traffic = {.read = bytes_in(&p->c) + codes_bytes(&p->c), .written = codes_bytes(&p->c) + y_bytes(&p->c)},
         .arithmetic = {RIDGE_E4M3, 1}};
 }
@@ -375,13 +377,16 @@ static ridge_plan steps_plan(const ridge_way *way, const ridge_problem *p) {
     const char *refusal = tiles_refuse(p);
     (void)way;
     if (!refusal && p->c.dim[FP8_FFN_F] % 4 != 0) refusal = "for f in multiples of 4: TMA stores whole pieces";
-    ridge_plan plan = steps_in(p, refusal, products_cost(p, TILES_RATE, 128, TILES_RATE, 128));
+    ridge_plan plan = steps_in(p, refusal, first_cost(p, TILES_RATE, 128, 128) + down_of(p).us);
+    plan.scratch += down_of(p).scratch;
     plan.arithmetic = (ridge_arithmetic){RIDGE_E4M3, 1};
     return plan;
 }
 static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
-    return steps_in(p, NULL, products_cost(p, ANY_RATE, 16, ANY_RATE, 16));
+    const double down = gemm8_tiles_us(p, (double)p->c.dim[FP8_FFN_M], (double)p->c.dim[FP8_FFN_D],
+                                       2 * (double)p->c.dim[FP8_FFN_F], ANY_RATE, 16, 16);
+    return steps_in(p, NULL, GEMM8_LAUNCH + first_cost(p, ANY_RATE, 16, 16) + down);
 }
 
 #define STEPS                                                                                                    \
