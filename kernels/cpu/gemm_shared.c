@@ -113,7 +113,7 @@ static void tiles(const work *w, int64_t i0, int64_t rows, slice s, int64_t pane
                         .depth = depth,
                         .b = packed_panel(w, panel, s),
                         .c_stride = w->p->c_row,
-                        .start = s.d0 > 0 ? GEMM_ADD : GEMM_ZERO};
+                        .start = s.d0 > 0 ? GEMM_START_ADD : GEMM_START_ZERO};
     for (int64_t p = 0; p < count; p++) {
         const int64_t i = gemm_cut(rows, count, p);
         t.mr = (int)(gemm_cut(rows, count, p + 1) - i);
