@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) void tile(const int mr, const int n
     vf acc[GEMM_MR][2];
     const int last = t->nr - (nv - 1) * VF_LANES; /* lanes of the last vector that exist */
     const int64_t stride = t->c_stride, a_step = t->a_step;
-    const bool bias = t->start == GEMM_BIAS;
+    const bool bias = t->start == GEMM_START_BIAS;
     float *c = t->c;
     UNROLL for (int i = 0; i < mr; i++) acc[i][0] = acc[i][1] = vf_set1(bias ? t->bias[i] : 0.0f);
     const float *a = t->a, *b = t->b;
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) void tile(const int mr, const int n
         a += a_step;
         b += GEMM_NR;
     }
-    const bool add = t->start == GEMM_ADD;
+    const bool add = t->start == GEMM_START_ADD;
     UNROLL for (int i = 0; i < mr; i++) {
         float *row = c + i * stride;
         if (add && nv == 2) acc[i][0] = vf_add(acc[i][0], vf_load(row));

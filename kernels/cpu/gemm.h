@@ -48,7 +48,7 @@ VF_INLINE void gemm_fma(vf a, vf b, vf *c) {
 enum { GEMM_SLACK = 16 };
 
 /* Initial value of the accumulators. */
-typedef enum gemm_start { GEMM_ZERO, GEMM_BIAS, GEMM_ADD } gemm_start; /* 0, bias[i], c[i, j] */
+typedef enum gemm_start { GEMM_START_ZERO, GEMM_START_BIAS, GEMM_START_ADD } gemm_start; /* 0, bias[i], c[i, j] */
 
 /* Data to prefetch into L2 for the tiles that follow. Every GEMM_AHEAD_STEPS depth steps the tile prefetches one line
  * (16 floats) of each of `rows` rows. After `lines` lines it continues with the next `rows` rows. rows == 0: no
@@ -90,7 +90,7 @@ typedef struct gemm_tile_args {
     float *c;
     int64_t c_stride; /* floats from row i of c to the next */
     gemm_start start;
-    const float *bias; /* [mr], for GEMM_BIAS */
+    const float *bias; /* [mr], for GEMM_START_BIAS */
     gemm_ahead ahead;
     gemm_beside
         *beside; /* NULL, or a transposition to interleave; then mr <= GEMM_MR - 1, which leaves registers for it */

@@ -5,7 +5,9 @@
  * no thread waits for all of B, and memory accesses overlap with arithmetic. A thread processes its rows in blocks of
  * MC. A block of A, GEMM_KC deep, is packed into broadcast panels and stays in L2 while every panel of B is read; a
  * panel of B serves all tiles of the block. Heights of row panels differ by at most one, so that no tile is a thin
- * remainder. */
+ * remainder.
+ *   Rows of A that are one block read a panel once. So each thread then has columns of C, and all of its panels are
+ * packed to the same place, which stays in L2: B does not go to memory again. */
 #include "cpu/gemm_shared.h"
 
 #include <sched.h>
@@ -14,6 +16,9 @@
 #include "cpu/gemm.h"
 
 enum { MC_PANELS = 9, MC = MC_PANELS * GEMM_MR, LINE_FLOATS = 16, SPINS = 2000 };
+/* Slices of a product by columns: the packed panel, the rows of B that come after it and A share L2. */
+enum { COLUMNS_KC = (int)GEMM_KC < 512 ? (int)GEMM_KC : 512 };
+_Static_assert((int)MC_PANELS == (int)GEMM_SHARED_STRIPS, "costs depend on it");
 _Static_assert((int)GEMM_NR <= (int)GEMM_SHARED_NR && (int)MC <= (int)GEMM_SHARED_MC &&
                    (int)GEMM_KC <= (int)GEMM_SHARED_KC,
                "scratch is sized by these limits");
@@ -70,14 +75,12 @@ static const float *source_rows(const work *w, int64_t i, int64_t d) {
 
 static atomic_int *flag_of(const work *w, int64_t panel, slice s) { return &w->ready[panel * w->slices + s.index]; }
 
-static void pack_panel(const work *w, int64_t panel, slice s) {
+static void pack_panel(const work *w, int64_t panel, slice s, float *to) {
     const float *from = source_panel(w, panel, s);
-    float *const to = packed_panel(w, panel, s);
     if (w->p->b_column == 1)
         RIDGE_ISA_FN(gemm_pack_straight)(from, w->p->b_depth, s.d1 - s.d0, columns_of(w, panel), GEMM_NR, to);
     else
         RIDGE_ISA_FN(gemm_pack_transposed)(from, w->p->b_column, s.d1 - s.d0, columns_of(w, panel), GEMM_NR, to);
-    atomic_store_explicit(flag_of(w, panel, s), 1, memory_order_release);
 }
 
 static void await_panel(const work *w, int64_t panel, slice s) {
@@ -90,6 +93,7 @@ typedef struct upcoming {
     const float *b; /* the next panel to pack, in B; or NULL */
     const float *a; /* the next block of A to pack, or NULL */
     int64_t a_rows;
+    bool packed; /* the next panel is packed, or will be */
 } upcoming;
 
 /* Tile number `tile` of the block, the p-th of `count` on this panel. */
@@ -101,19 +105,19 @@ static gemm_ahead fetch(const work *w, const upcoming *next, int64_t depth, int6
         return (gemm_ahead){next->b + p * b_rows * w->p->b_depth, w->p->b_depth, B_LINES, B_ROWS};
     if (next->a && tile * each < next->a_rows)
         return (gemm_ahead){next->a + tile * each * w->p->a_row, w->p->a_row, lines, 1};
-    if (next->b) return (gemm_ahead){.lines = INT64_MAX};
+    if (next->b || !next->packed) return (gemm_ahead){.lines = INT64_MAX};
     return (gemm_ahead){b + GEMM_NR * w->p->k + p * rounds * GEMM_LINE, 0, INT64_MAX, 1}; /* the next packed panel */
 }
 
-/* Rows [i0, i0 + rows) of C: one panel of B times the packed block of A. */
-static void tiles(const work *w, int64_t i0, int64_t rows, slice s, int64_t panel, int64_t done, const upcoming *next,
-                  const float *packed) {
+/* Rows [i0, i0 + rows) of C: one panel of B, packed at b, times the packed block of A. */
+static void tiles(const work *w, int64_t i0, int64_t rows, slice s, int64_t panel, const float *b, int64_t done,
+                  const upcoming *next, const float *packed) {
     const int64_t count = (rows + GEMM_MR - 1) / GEMM_MR, depth = s.d1 - s.d0;
     gemm_tile_args t = {.nr = columns_of(w, panel),
                         .depth = depth,
-                        .b = packed_panel(w, panel, s),
+                        .b = b,
                         .c_stride = w->p->c_row,
-                        .start = s.d0 > 0 ? GEMM_ADD : GEMM_ZERO};
+                        .start = s.d0 > 0 ? GEMM_START_ADD : GEMM_START_ZERO};
     for (int64_t p = 0; p < count; p++) {
         const int64_t i = gemm_cut(rows, count, p);
         t.mr = (int)(gemm_cut(rows, count, p + 1) - i);
@@ -146,12 +150,13 @@ static void block(const work *w, int64_t i0, int64_t rows, slice s, upcoming nex
         const int64_t panel = first ? (own + done) % w->n_panels : done;
         next.b = NULL;
         if (first && panel >= own && panel < own_end) {
-            pack_panel(w, panel, s);
+            pack_panel(w, panel, s, packed_panel(w, panel, s));
+            atomic_store_explicit(flag_of(w, panel, s), 1, memory_order_release);
             if (panel + 1 < own_end && w->p->b_column == 1) next.b = source_panel(w, panel + 1, s);
         } else if (first) {
             await_panel(w, panel, s);
         }
-        if (rows > 0) tiles(w, i0, rows, s, panel, done, &next, packed);
+        if (rows > 0) tiles(w, i0, rows, s, panel, packed_panel(w, panel, s), done, &next, packed);
     }
 }
 
@@ -167,7 +172,8 @@ static void multiply(void *arg, int rank, int size) {
         const int64_t i0 = begin + gemm_cut(end - begin, blocks, b), i1 = begin + gemm_cut(end - begin, blocks, b + 1);
         for (int64_t d = 0; d < w->slices; d++) {
             const slice s = slice_of(w, d);
-            const upcoming next = {.a_rows = i1 - i0,
+            const upcoming next = {.packed = true,
+                                   .a_rows = i1 - i0,
                                    .a = w->p->a_depth != 1  ? NULL
                                         : d + 1 < w->slices ? source_rows(w, i0, s.d1)
                                         : b + 1 < blocks    ? source_rows(w, i1, 0)
@@ -177,15 +183,37 @@ static void multiply(void *arg, int rank, int size) {
     }
 }
 
+/* Of one block of rows, by the threads' columns. */
+static void multiply_columns(void *arg, int rank, int size) {
+    const work *w = arg;
+    float *packed = w->blocks + rank * a_block_floats(w->p);
+    int64_t own, own_end;
+    ridge_share(w->n_panels, 1, rank, size, &own, &own_end);
+    for (int64_t d = 0; d < w->slices && own < own_end; d++) {
+        const slice s = slice_of(w, d);
+        float *const b = packed_panel(w, own, slice_of(w, 0));
+        pack_block(w, 0, w->p->m, s, packed);
+        for (int64_t panel = own; panel < own_end; panel++) {
+            const bool ahead = w->p->b_column == 1 && panel + 1 < own_end;
+            const upcoming next = {.b = ahead ? source_panel(w, panel + 1, s) : NULL};
+            pack_panel(w, panel, s, b);
+            tiles(w, 0, w->p->m, s, panel, b, panel - own, &next, packed);
+        }
+    }
+}
+
 void RIDGE_ISA_FN(gemm_shared)(const gemm_product *p, void *scratch, ridge_team *team) {
-    work w = {.p = p,
-              .n_panels = (p->n + GEMM_NR - 1) / GEMM_NR,
-              .slices = (p->k + GEMM_KC - 1) / GEMM_KC,
-              .panels = scratch};
+    work w = {.p = p, .n_panels = (p->n + GEMM_NR - 1) / GEMM_NR, .panels = scratch};
     if (p->m == 0) return;
     if ((double)p->m * (double)p->n * (double)p->k < alone) team = NULL;
     w.blocks = w.panels + packed_b_floats(p->n, p->k);
     w.ready = (atomic_int *)(void *)(w.blocks + a_block_floats(p) * ridge_team_size(team));
+    if (p->m <= MC && w.n_panels >= ridge_team_size(team)) {
+        w.slices = (p->k + COLUMNS_KC - 1) / COLUMNS_KC;
+        ridge_team_run(team, multiply_columns, &w);
+        return;
+    }
+    w.slices = (p->k + GEMM_KC - 1) / GEMM_KC;
     for (int64_t i = 0; i < w.n_panels * w.slices; i++) atomic_init(&w.ready[i], 0);
     ridge_team_run(team, multiply, &w);
 }

@@ -6,6 +6,8 @@
 
 /* Upper limits over all instruction sets, which determine the size of scratch. gemm_shared.c asserts them. */
 enum { GEMM_SHARED_NR = 32, GEMM_SHARED_MC = 12 * 14, GEMM_SHARED_KC = 1024, GEMM_SHARED_PAD = 64 };
+/* Up to so many strips of rows threads share columns, and B does not go to memory again. */
+enum { GEMM_SHARED_STRIPS = 9 };
 /* Lower limits, which determine the number of flags. */
 enum { GEMM_SHARED_NR_LEAST = 2, GEMM_SHARED_KC_LEAST = 384 };
 

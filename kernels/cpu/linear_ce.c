@@ -117,7 +117,7 @@ static gemm_tile_args tile_of(const work *w, int64_t g, int64_t q, const float *
                             .b = panel,
                             .c = z + c * w->rows_block,
                             .c_stride = w->rows_block,
-                            .start = q > 0 ? GEMM_ADD : GEMM_BIAS,
+                            .start = q > 0 ? GEMM_START_ADD : GEMM_START_BIAS,
                             .bias = w->job->b + w->c0 + c};
 }
 
@@ -309,7 +309,7 @@ static void make_dx(const work *w, int64_t row, int64_t n, const float *z) {
                                       .b = depth_panel(w, d),
                                       .c = job->dx + (row + r) * job->dx_row + d,
                                       .c_stride = job->dx_row,
-                                      .start = w->c0 > 0 ? GEMM_ADD : GEMM_ZERO};
+                                      .start = w->c0 > 0 ? GEMM_START_ADD : GEMM_START_ZERO};
             RIDGE_ISA_FN(gemm_tile)(&t);
         }
 }
@@ -370,7 +370,7 @@ static void make_dw(const work *w, const slab *s, int64_t d, const float *xs) {
                             .b = xs,
                             .c = turned ? tile : s->dw + c * s->dw_class + d,
                             .c_stride = turned ? GEMM_NR : s->dw_class,
-                            .start = s->first || turned ? GEMM_ZERO : GEMM_ADD};
+                            .start = s->first || turned ? GEMM_START_ZERO : GEMM_START_ADD};
         if (d + GEMM_NR < job->depth && from < s->n)
             t.ahead = (gemm_ahead){job->x + (s->row + from) * job->x_row + d + GEMM_NR, job->x_row, GEMM_NR / GEMM_LINE,
                                    more};

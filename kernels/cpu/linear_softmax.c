@@ -99,7 +99,7 @@ static void slice(const work *w, int64_t d0, int64_t depth, int64_t strips, cons
                             .depth = depth,
                             .a_step = mr,
                             .c_stride = GEMM_NR,
-                            .start = d0 > 0 ? GEMM_ADD : GEMM_BIAS,
+                            .start = d0 > 0 ? GEMM_START_ADD : GEMM_START_BIAS,
                             .bias = w->b + c,
                             .beside = beside};
         t.a = group_panel(w, g) + d0 * mr;

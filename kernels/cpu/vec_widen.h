@@ -51,9 +51,12 @@ VF_INLINE vi vi_load_nibbles(const unsigned char *p, int64_t j) { return (uint32
 
 #endif
 
-/* 480 is what NaN's code would stand for. */
+/* No operand is a subnormal f32, which costs a processor many cycles: what has the least exponent is made with the next one's, whose
+ * 2^-6 is then subtracted. 480 is what NaN's code would stand for. */
 VF_INLINE vf vf_of_e4m3(vi code) {
-    const vf m = vf_mul(vi_float(vi_shl(vi_and(code, vi_set1(0x7f)), 20)), vf_set1(0x1p120f));
+    const vf normal = vi_float(vi_add(vi_shl(vi_and(code, vi_set1(0x7f)), 20), vi_set1(120u << 23)));
+    const vf small = vf_fma(normal, vf_set1(2.0f), vf_set1(-0x1p-6f));
+    const vf m = vf_select(vf_lt(normal, vf_set1(0x1p-6f)), small, normal);
     const vf value = vf_select(vf_lt(vf_set1(448.0f), m), vf_set1(__builtin_nanf("")), m);
     return vi_float(vi_or(vf_bits(value), vi_shl(vi_and(code, vi_set1(0x80)), 24)));
 }

@@ -155,20 +155,33 @@ double gemm_results(const gemm_facts *f) {
  * packs all of A, and has more to do beside the tiles; beats of an element. */
 static const double shared_avx2 = 1.15, shared_avx512 = 0.92, shared_result = 0.1, shared_operand = 0.6;
 
+/* Rows of one block read a panel once, just after it is packed. */
+static bool has_one_block(const gemm_facts *f) { return f->m <= GEMM_SHARED_STRIPS * cpu_tile_of(f->isa).rows; }
+
+/* Then a B larger than L2 goes to memory once less, if the tiles of a panel are enough to prefetch the next one. */
+enum { SHARED_LEAST_STRIPS = 4, SHARED_LEAST_B = 1 << 18 };
+static bool spares_memory(const gemm_facts *f) {
+    return has_one_block(f) && f->m > (SHARED_LEAST_STRIPS - 1) * cpu_tile_of(f->isa).rows &&
+           f->n * f->k > SHARED_LEAST_B;
+}
+
 double gemm_shared_beats(const gemm_facts *f) {
     const double blocked = gemm_way_beats(GEMM_WAY_BLOCKED, f), threads = f->threads, lanes = cpu_tile_of(f->isa).lanes;
     const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
     if (lanes < 16) return shared_avx2 * blocked;
-    const double more = (shared_result * m * n + shared_operand * k * (m + n)) / threads;
+    const double operands = spares_memory(f) ? 0 : shared_operand * k * (m + n);
+    const double more = (shared_result * m * n + operands) / threads;
     return larger(shared_avx512 * blocked, m * n * k / (2 * lanes) / threads) + more;
 }
 
-/* B is read, packed, and read once per block of rows. Each slice of the depth after the first reads C again. */
+/* B is read, packed, and read once per block of rows, unless there is one block. Each slice of the depth after the first
+ * reads C again. */
 ridge_traffic gemm_shared_traffic(const gemm_facts *f) {
     const double m = (double)f->m, n = (double)f->n, k = (double)f->k;
-    const double blocks = ceil_of(m, GEMM_SHARED_MC), slices = ceil_of(k, GEMM_SHARED_KC);
-    return (ridge_traffic){.read = 4 * (m * k + k * n * (1 + blocks) + m * n * (slices - 1)),
-                           .written = 4 * (k * n + m * n * slices)};
+    const double blocks = ceil_of(m, GEMM_SHARED_MC), packed = has_one_block(f) ? 0 : k * n,
+                 slices = ceil_of(k, GEMM_SHARED_KC);
+    return (ridge_traffic){.read = 4 * (m * k + k * n + packed * blocks + m * n * (slices - 1)),
+                           .written = 4 * (packed + m * n * slices)};
 }
 
 size_t gemm_shared_scratch(int64_t m, int64_t n, int64_t k, int threads) {

@@ -38,6 +38,7 @@ static const ridge_case cases[] = {
     {FFN(131, 136, 192), WIDE, EDGE},
     {FFN(40, 300, 520), WIDE, EDGE, CPU},
     {WHOLE(35, 260, 200), WIDE, EDGE},
+    {FFN(29, 1100, 140), WIDE, EDGE, CPU}, /* two slices of the first product's depth */
     {FFN(0, 16, 128), NARROW, EDGE, GPU},
     {FFN(1, 16, 128), NARROW, EDGE, GPU},
     {FFN(67, 45, 91), NARROW, EDGE, GPU},
@@ -294,17 +295,18 @@ static size_t cpu_baseline_scratch(const ridge_case *c, int threads) {
     return fp8_ffn_weight_bytes(d, f) + fp8_ffn_rows_bytes(m, d, f, threads);
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
-    const int64_t d = c->dim[FP8_FFN_D], f = c->dim[FP8_FFN_F];
-    return (size_t)(fp8_ffn_all_panels(d, f) + threads * fp8_ffn_thread_floats(d, f)) * sizeof(float);
+    return fp8_ffn_panels_bytes(c->dim, c->dtype == RIDGE_F32, threads);
 }
 static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     const double weights = 12 * area(c, FP8_FFN_D, FP8_FFN_F), x = 4 * area(c, FP8_FFN_M, FP8_FFN_D), h = 4 * hidden(c);
     *t =
         (ridge_traffic){.read = bytes_in(c) + weights + 2 * x + 4 * h, .written = weights + 2 * x + 4 * h + y_bytes(c)};
 }
+/* Panels of all chunks of hidden values are at the same place. */
 static void cpu_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
-    const double weights = 12 * area(c, FP8_FFN_D, FP8_FFN_F);
-    *t = (ridge_traffic){.read = bytes_in(c) + weights, .written = weights + y_bytes(c)};
+    const double panels =
+        4 * (double)ffn_weights_floats(c->dim[FP8_FFN_D], ffn_plan_of(0, c->dim[FP8_FFN_F], FFN_COLUMNS, 1).chunk);
+    *t = (ridge_traffic){.read = bytes_in(c), .written = panels + y_bytes(c)};
 }
 
 static size_t steps_scratch(const ridge_case *c, int threads) {
@@ -426,7 +428,7 @@ static const ridge_variant variants[] = {
      .scratch = cpu_baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "weights decoded to panels once, then blocks of rows in cache, 128 hidden values at a time",
+     .idea = "weights decoded to panels once, then blocks of rows in cache, a chunk of hidden values at a time",
      .run = RIDGE_CPU(fp8_ffn_cpu_optimized),
      .traffic = cpu_optimized_traffic,
      .scratch = cpu_optimized_scratch},

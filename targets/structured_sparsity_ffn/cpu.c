@@ -1,6 +1,6 @@
 /* y = (silu(x g^T) (x u^T)) w2^T in fp32, g, u and w2 2:4 sparse. Baseline: an element at a time, from the elements that codes
- * name. Optimized: weights with their zeros, then cpu/ffn.h: vectors cannot follow codes. */
-#include "cpu/ffn.h"
+ * name. Optimized: weights with their zeros, then cpu/ffn_dense.h: vectors cannot follow codes. */
+#include "cpu/ffn_dense.h"
 #include "sparse/rows.h"
 #include "structured_sparsity_ffn.h"
 
@@ -66,13 +66,11 @@ ridge_status RIDGE_ISA_FN(structured_sparsity_ffn_cpu_baseline)(const ridge_call
     return RIDGE_OK;
 }
 
-/* ---- optimized: scratch has w1 and w2 with their zeros, then that of threads ---- */
+/* ---- optimized: scratch has w1 and w2 with their zeros, then that of the dense layer ---- */
 
 static float *whole_w1(const ffn_call *o) { return o->call->scratch; }
 static float *whole_w2(const ffn_call *o) { return whole_w1(o) + 2 * o->f * o->d; }
-static char *thread_scratch(const ffn_call *o, int rank) {
-    return (char *)(whole_w2(o) + o->d * o->f) + (size_t)rank * ffn_thread_bytes(o->d, o->f);
-}
+static float *rest(const ffn_call *o) { return whole_w2(o) + o->d * o->f; }
 
 static void expand_all(void *arg, int rank, int size) {
     const ffn_call *o = arg;
@@ -82,28 +80,21 @@ static void expand_all(void *arg, int rank, int size) {
     ridge_share(o->d, 1, rank, size, &begin, &end);
     for (int64_t j = begin; j < end; j++) sparse_expand(&o->w2, j, whole_w2(o) + j * o->f);
 }
-static void blocks(void *arg, int rank, int size) {
-    const ffn_call *o = arg;
-    const ridge_call *call = o->call;
-    const ffn_matrices all = {.m = o->m,
-                              .d = o->d,
-                              .f = o->f,
-                              .x = x_row(call, 0),
-                              .w1 = whole_w1(o),
-                              .w2 = whole_w2(o),
-                              .x_line = ridge_row_stride(&call->in[SPARSE_FFN_X]),
-                              .w1_line = o->d,
-                              .w2_line = o->f,
-                              .y = y_row(call, 0),
-                              .y_line = ridge_row_stride(&call->out[0])};
-    int64_t begin, end;
-    ridge_share(o->m, 1, rank, size, &begin, &end);
-    ffn_blocks(&all, begin, end, thread_scratch(o, rank));
-}
 ridge_status RIDGE_ISA_FN(structured_sparsity_ffn_cpu_optimized)(const ridge_call *call) {
     ffn_call o = ffn_call_of(call);
+    const ffn_matrices all = {.m = o.m,
+                              .d = o.d,
+                              .f = o.f,
+                              .x = x_row(call, 0),
+                              .w1 = whole_w1(&o),
+                              .w2 = whole_w2(&o),
+                              .x_line = ridge_row_stride(&call->in[SPARSE_FFN_X]),
+                              .w1_line = o.d,
+                              .w2_line = o.f,
+                              .y = y_row(call, 0),
+                              .y_line = ridge_row_stride(&call->out[0])};
     if (o.m == 0) return RIDGE_OK;
     ridge_team_run(call->team, expand_all, &o);
-    ridge_team_run(call->team, blocks, &o);
+    ffn_dense(&all, rest(&o), call->team);
     return RIDGE_OK;
 }

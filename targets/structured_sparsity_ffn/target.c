@@ -139,7 +139,7 @@ static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
     const int64_t d = c->dim[SPARSE_FFN_D], f = c->dim[SPARSE_FFN_F];
-    return 3 * (size_t)(d * f) * sizeof(float) + (size_t)threads * ffn_thread_bytes(d, f);
+    return 3 * (size_t)(d * f) * sizeof(float) + ffn_dense_bytes(c->dim[SPARSE_FFN_M], d, f, threads);
 }
 static void cpu_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     *t = (ridge_traffic){.read = x_bytes(c) + weight_bytes(c) + whole_bytes(c), .written = whole_bytes(c) + x_bytes(c)};

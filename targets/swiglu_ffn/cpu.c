@@ -1,6 +1,6 @@
 /* y = (silu(x g^T) (x u^T)) w2^T in fp32. Both variants make the products by the ways of cpu/gemm_product.h. Baseline: gate
- * values, up values, hidden values and y, each for all rows. Optimized: a block of a thread's rows after the other, by cpu/ffn.h. */
-#include "cpu/ffn.h"
+ * values, up values, hidden values and y, each for all rows. Optimized: a block of a thread's rows after the other, by cpu/ffn_dense.h. */
+#include "cpu/ffn_dense.h"
 #include "swiglu_ffn.h"
 
 static ffn_matrices matrices_of(const ridge_call *call) {
@@ -43,14 +43,8 @@ ridge_status RIDGE_ISA_FN(swiglu_ffn_cpu_baseline)(const ridge_call *call) {
     return RIDGE_OK;
 }
 
-static void blocks(void *arg, int rank, int size) {
-    const ridge_call *call = arg;
-    const ffn_matrices all = matrices_of(call);
-    int64_t begin, end;
-    ridge_share(all.m, 1, rank, size, &begin, &end);
-    ffn_blocks(&all, begin, end, (char *)call->scratch + (size_t)rank * ffn_thread_bytes(all.d, all.f));
-}
 ridge_status RIDGE_ISA_FN(swiglu_ffn_cpu_optimized)(const ridge_call *call) {
-    ridge_team_run(call->team, blocks, (void *)call);
+    const ffn_matrices all = matrices_of(call);
+    ffn_dense(&all, call->scratch, call->team);
     return RIDGE_OK;
 }

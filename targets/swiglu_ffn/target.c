@@ -25,6 +25,7 @@ static const ridge_case cases[] = {
     {FFN(1, 1, 1), .dtype = RIDGE_F32, EDGE, .only = RIDGE_ONLY_CPU},
     {FFN(5, 33, 70), .dtype = RIDGE_F32, EDGE, .only = RIDGE_ONLY_CPU},
     {FFN(161, 40, 97), .dtype = RIDGE_F32, EDGE, .only = RIDGE_ONLY_CPU},
+    {FFN(150, 1060, 530), .dtype = RIDGE_F32, EDGE, .only = RIDGE_ONLY_CPU}, /* chunks of hidden values, slices of d */
     {FFN(0, 8, 16), .dtype = RIDGE_BF16, EDGE, GPU},
     {FFN(1, 1, 1), .dtype = RIDGE_BF16, EDGE, GPU},
     {FFN(1, 8, 8), .dtype = RIDGE_F16, EDGE, GPU},
@@ -115,7 +116,7 @@ static size_t cpu_baseline_scratch(const ridge_case *c, int threads) {
     return both + (first > second ? first : second);
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
-    return (size_t)threads * ffn_thread_bytes(c->dim[FFN_D], c->dim[FFN_F]);
+    return ffn_dense_bytes(c->dim[FFN_M], c->dim[FFN_D], c->dim[FFN_F], threads);
 }
 static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
     const double hidden = 4 * elements(c, FFN_M, FFN_F), y = 4 * elements(c, FFN_M, FFN_D);
