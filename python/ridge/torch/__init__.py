@@ -4,7 +4,8 @@
     y = ridge.torch.rms_norm(x, gamma)  # the arguments of ridge.rms_norm
     norm = ridge.torch.RMSNorm(4096)  # in the place of torch.nn.RMSNorm
 
-Each is torch.ops.ridge.NAME as well. Attention and cross-entropy have the library's own backward; norms, softmax and
+Each is a function that calls the custom operation torch.ops.ridge.NAME. Eager calls of plain tensors go past PyTorch's
+dispatcher, unless a mode, a transformation, a trace, autocast or a profiler wants to see them. Attention and cross-entropy have the library's own backward; norms, softmax and
 products have one of PyTorch's operations. An operation without gradient says so when it is asked for one. No operation
 here takes out=, which autograd cannot record: ridge.NAME does, for tensors that do not require grad.
 

@@ -137,8 +137,9 @@ def _key(argument, on_gpu):
     if kind == "Tensor":  # calls of tensors of a CPU alone go to the CPU's kernel
         device = f", {name}.get_device()" if on_gpu else ""
         return f"{name}.shape, {name}.is_contiguous() or {name}.stride(), {name}.dtype{device}"
-    if kind == "Optional[Tensor]":
-        return f"None if {name} is None else ({name}.shape, {name}.stride(), {name}.dtype, {name}.get_device())"
+    if kind == "Optional[Tensor]":  # one without memory is not kept: the library would take it for one that is not given
+        known = f"{name}.shape, {name}.stride(), {name}.dtype, {name}.get_device(), {name}.data_ptr() != 0"
+        return f"None if {name} is None else ({known})"
     return f"tuple({name})" if kind.startswith("List") else name
 
 

@@ -29,26 +29,28 @@ _STATE = {  # what is asked of PyTorch at each call, under names that no argumen
 
 # Written out for each operation, since loops over arguments take as long as the rest.
 _TEXT = """
+def _run({parameters}):
+    try:
+        return (_cpu if {first}.is_cpu else _cuda)({names})
+    except Exception:  # the dispatcher's to tell
+        pass
+    return _packet({names})
+
+
 def {name}({parameters}):
-    if _compiling():
-        return _packet({names})
-    if {kinds} and not (
-        _overridden({tensors}) or _modes() or _transformed() or _autocast() or _tracing() or _profiled()
-        or _dual._current_level >= 0 or {negative}
+    if (
+        _compiling() or _overridden({tensors}) or _modes() or _transformed() or _autocast() or _tracing() or _profiled()
+        or _dual._current_level >= 0 or {other} or {negative}
     ):
-        try:
-            if _records() and ({recorded}):
-                return _record(_cpu if {first}.is_cpu else _cuda, {names})
-            return (_cpu if {first}.is_cpu else _cuda)({names})
-        except Exception:  # the dispatcher's to tell
-            pass
+        return _packet({names})
+    if _records() and ({recorded}):
+        return _record(_run, {names})
+    try:
+        return (_cpu if {first}.is_cpu else _cuda)({names})
+    except Exception:
+        pass
     return _packet({names})
 """
-
-
-def _all(tensors, optional, test):
-    """The text of a test that each tensor passes; one that is not given does."""
-    return " and ".join([test.format(t) for t in tensors] + [f"({t} is None or {test.format(t)})" for t in optional])
 
 
 def _any(tensors, optional, test):
@@ -70,13 +72,13 @@ def function(packet, kernels, record):
         parameters=parameters,
         tensors=", ".join(tensors + optional),
         first=tensors[0],
-        kinds=_all(tensors, optional, "type({}) in _PLAIN"),
+        other=_any(tensors, optional, "type({}) not in _PLAIN"),
         negative=_any(tensors, optional, "{}.is_neg()"),
         recorded=_any(tensors, optional, "{}.requires_grad"),
     )
-    scope = {**_STATE, **defaults, "_packet": packet, "_record": record, "__name__": "ridge.torch"}
+    scope = {**_STATE, **defaults, "_packet": packet, "_record": record}
     scope.update(_cpu=kernels["CPU"], _cuda=kernels["CUDA"])
     exec(compile(text, __file__, "exec"), scope)
     made = scope[name]
-    made.__doc__ = packet.__doc__
+    made.__doc__, made.__module__ = packet.__doc__, "ridge.torch"
     return made
