@@ -131,6 +131,20 @@ class Eager(unittest.TestCase):
     def test_recorded_calls_go_past_the_dispatcher(self):
         self.each(self.recorded)
 
+    def test_a_backward_goes_past_the_dispatcher(self):
+        x = self.x.requires_grad_()
+        for name, backward, y in (
+            ("rms_norm", "rms_norm_backward", ridge.torch.rms_norm(x, self.gamma)),
+            ("scaled_softmax", "softmax_backward", ridge.torch.scaled_softmax(x)),
+        ):
+            with self.subTest(name), watched(backward) as packet, profiler() as seen:
+                torch.autograd.grad(y.sum(), x, retain_graph=True)  # the profiler sees it
+            self.assertEqual(packet.count, 1)
+            self.assertIn(f"ridge::{backward}", [event.name for event in seen.events()])
+            with self.subTest(name), watched(backward) as packet:
+                torch.autograd.grad(y.sum(), x)
+            self.assertEqual(packet.count, 0)
+
     def test_every_mode_sees_every_operation(self):
         modes = [function_mode, dispatch_mode, flops, profiler, autocast, forward_ad.dual_level, FakeTensorMode]
         for mode in modes:

@@ -8,6 +8,8 @@ library takes, and it is the dispatcher that finds out what to do or says what i
 Kernels registered in C, by PyTorch's stable ABI, would not replace this: the keys of autograd and autocast remain in Python,
 and the dispatcher's arguments are boxed anyway.
 """
+import types
+
 import torch
 from torch.autograd import forward_ad
 
@@ -26,6 +28,8 @@ _STATE = {  # what is asked of PyTorch at each call, under names that no argumen
     "_records": torch.is_grad_enabled,
     "_PLAIN": (torch.Tensor, torch.nn.Parameter),
 }
+
+ops = types.SimpleNamespace()  # the functions made here, by name: gradients call them
 
 # Written out for each operation, since loops over arguments take as long as the rest.
 _TEXT = """
@@ -81,4 +85,5 @@ def function(packet, kernels, record):
     exec(compile(text, __file__, "exec"), scope)
     made = scope[name]
     made.__doc__, made.__module__ = packet.__doc__, "ridge.torch"
+    setattr(ops, name, made)
     return made
