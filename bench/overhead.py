@@ -4,8 +4,10 @@
     python3 bench/overhead.py [--device cuda] [--json FILE] [--rounds N] [--only NAME]
 
 Operands are so small that the work is next to nothing. Calls are warm: the same tensors again. An empty operation has the
-schema, the outputs and the saved tensors of ridge's, and computes nothing; what is beyond it is ridge's own, of which
-"library" is libridge_ops called by ctypes: on a CPU checks, choice and work, on a GPU checks, choice and launches. Sides take
+schema, the outputs and the saved tensors of ridge's, and computes nothing. "ridge" is ridge.torch.NAME, which goes past
+PyTorch's dispatcher; "custom" is torch.ops.ridge.NAME, which does not. "library" is the part of both that is libridge_ops
+called by ctypes: on a CPU checks, choice and work, on a GPU checks, choice and launches. A last table tells which of two sides
+is slower, and by how many times. Sides take
 turns, A B C … C B A, and a figure is the least of all rounds: what disturbs a host only adds. On a CPU all runs on one core,
 so that no call waits for another thread. On a GPU the host is timed until it has enqueued all calls of a round.
 
@@ -124,10 +126,12 @@ def measure(name, device, liger, rounds):
     takes = {
         "empty": (empty, operands),
         "ridge": (ridge_s, operands),
+        "custom": (getattr(torch.ops.ridge, name), operands),
         "library": (of_library(name, operands), ()),
         "eager": (eager, operands),
         "empty, gradient": (empty, recorded),
         "ridge, gradient": (ridge_s, recorded),
+        "custom, gradient": (getattr(torch.ops.ridge, name), recorded),
         "eager, gradient": (eager, recorded),
     }
     if liger_name in liger:
@@ -167,11 +171,33 @@ def machine(device):
     return {"device": model[0] if model else platform.machine(), "cores": len(model), "torch": torch.__version__}
 
 
+SIDES = "empty", "custom", "ridge", "library", "eager", "liger"
+RECORDED = "empty, gradient", "custom, gradient", "ridge, gradient", "eager, gradient"
+
+
 def show(name, us):
-    beyond = [us[f"ridge{more}"] - us[f"empty{more}"] for more in ("", ", gradient")]
-    cells = [us["empty"], us["ridge"], beyond[0], us["library"], us["eager"], us.get("liger")]
-    cells += [beyond[1], us["ridge, gradient"], us["eager, gradient"]]
+    cells = [us.get(side) for side in (*SIDES, *RECORDED)]
     print(f"{name:22}" + "".join(f"{'-':>10}" if cell is None else f"{cell:10.2f}" for cell in cells), flush=True)
+
+
+PAIRS = [  # ridge's side, and one that it should not be above
+    ("ridge", "empty"),
+    ("ridge", "eager"),
+    ("ridge", "liger"),
+    ("ridge, gradient", "empty, gradient"),
+    ("ridge, gradient", "eager, gradient"),
+]
+
+
+def show_who_is_above(rows):
+    """Of each pair of sides: in how many operations ridge's is not above the other, and where it is, by what factor."""
+    print()
+    for ours, other in PAIRS:
+        ratios = {row["operation"]: row["us"][ours] / row["us"][other] for row in rows if other in row["us"]}
+        above = [f"{name} {ratio:.2f}x" for name, ratio in ratios.items() if ratio > 1]
+        if ratios:
+            said = f"above in {', '.join(above)}" if above else "above in none"
+            print(f"{ours} against {other}: not above in {len(ratios) - len(above)} of {len(ratios)}; {said}")
 
 
 def main(arguments=None):
@@ -183,7 +209,7 @@ def main(arguments=None):
     liger = sides.liger_norms() if o.device == "cuda" else {}
     print(", ".join(map(str, here.values())))
     print(f"{'':82}   with a gradient to record")
-    columns = "empty", "ridge", "beyond", "library", "eager", "liger", "beyond", "ridge", "eager"
+    columns = [side.removesuffix(", gradient") for side in (*SIDES, *RECORDED)]
     print(f"{'µs of the host a call':22}" + "".join(f"{column:>10}" for column in columns))
     for name in CASES:
         if o.only and o.only not in name:
@@ -192,6 +218,7 @@ def main(arguments=None):
             us = measure(name, o.device, liger, o.rounds)
         show(name, us)
         rows.append({"operation": name, "us": us})
+    show_who_is_above(rows)
     if o.json:
         pathlib.Path(o.json).write_text(json.dumps({**here, "rows": rows}, indent=1))
 

@@ -107,6 +107,18 @@ RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
 RIDGE_API ridge_status ridge_apply(ridge_context *context, const char *target, const char *variant, const DLTensor *in,
                                    int n_in, const DLTensor *out, int n_out, const double *options, ridge_error *error);
 
+/* The arguments of ridge_apply in a structure. Bindings keep it for calls that differ in addresses, and pass one pointer:
+ * Python's ctypes pays for each argument of each call. */
+typedef struct ridge_packed_call {
+    ridge_context *context;
+    const char *target, *variant;
+    const DLTensor *in, *out;
+    const double *options;
+    ridge_error *error;
+    int n_in, n_out;
+} ridge_packed_call;
+RIDGE_API ridge_status ridge_apply_packed(const ridge_packed_call *call);
+
 /* y[i,:] = x[i,:] / max(||x[i,:]||2, 1e-12)       x, y: [rows, cols], f32, bf16 (GPU: f16 as well) */
 RIDGE_API ridge_status ridge_l2norm(ridge_context *context, const DLTensor *x, const DLTensor *y, ridge_error *error);
 /* y[i,:] = softmax(x[i,:])                         as above */

@@ -2,15 +2,13 @@
 import ctypes
 import functools
 import os
-import struct
 import threading
 import weakref
 
 from . import _tensors
-from ._library import MOST_OPTIONS, DLTensor, Error, ErrorText, library
+from ._library import MOST_OPTIONS, Arguments, DLTensor, Error, ErrorText, library
 
 MOST_CALLS = 128  # that a context keeps prepared
-_DOUBLES = struct.Struct(f"{MOST_OPTIONS}d")
 
 
 class _Call:
@@ -20,18 +18,20 @@ class _Call:
         self.tensors = tensors = (DLTensor * len(described))(*[d.tensor for d in described])
         self._described = described  # what the structures point to
         self._error = ErrorText()
-        self.start = functools.partial(  # 0: well. Pointers are wrapped once: of other objects ctypes makes them each time
-            library().ridge_apply,
-            ctypes.c_void_p.from_param(context.value),
-            target.encode(),
-            variant.encode() if variant else None,
-            ctypes.byref(tensors),
-            n_in,
-            ctypes.byref(tensors, n_in * ctypes.sizeof(DLTensor)),
-            len(described) - n_in,
-            _DOUBLES.pack(*options, *[0.0] * (MOST_OPTIONS - len(options))) if options is not None else None,
-            ctypes.byref(self._error),
+        self._options = None if options is None else (ctypes.c_double * MOST_OPTIONS)(*options)
+        first = ctypes.addressof(tensors)
+        self._arguments = Arguments(
+            context=context.value,
+            target=target.encode(),
+            variant=variant.encode() if variant else None,
+            inputs=first,
+            outputs=first + n_in * ctypes.sizeof(DLTensor),
+            options=self._options and ctypes.addressof(self._options),
+            error=ctypes.addressof(self._error),
+            n_in=n_in,
+            n_out=len(described) - n_in,
         )
+        self.start = functools.partial(library().ridge_apply_packed, ctypes.byref(self._arguments))  # 0: well
         self.stream = stream
 
     def keep(self):
@@ -41,7 +41,9 @@ class _Call:
     def move_to(self, arrays):
         for tensor, array in zip(self.tensors, arrays):
             if array is not None:
-                tensor.data = array.data_ptr()
+                tensor.data = address = array.data_ptr()
+                if not address and 0 not in array.shape:  # the library would take an optional input for one not given
+                    raise Error(f"{type(array).__name__} has no memory of its own")
 
     def run(self):
         if self.start() != 0:

@@ -38,6 +38,22 @@ class DLTensor(ctypes.Structure):
     ]
 
 
+class Arguments(ctypes.Structure):
+    """ridge_packed_call, whose pointers are addresses: ctypes keeps nothing alive for it."""
+
+    _fields_ = [
+        ("context", ctypes.c_void_p),
+        ("target", ctypes.c_char_p),
+        ("variant", ctypes.c_char_p),
+        ("inputs", ctypes.c_void_p),
+        ("outputs", ctypes.c_void_p),
+        ("options", ctypes.c_void_p),
+        ("error", ctypes.c_void_p),
+        ("n_in", ctypes.c_int),
+        ("n_out", ctypes.c_int),
+    ]
+
+
 class _Target(ctypes.Structure):
     """The first fields of ridge_target, which is read through pointers alone."""
 
@@ -88,7 +104,7 @@ def library():
     loaded.ridge_context_use_tuned.argtypes = [pointer, ctypes.c_char_p, error]
     loaded.ridge_context_last_way.argtypes = [pointer]
     loaded.ridge_context_last_way.restype = ctypes.c_char_p
-    # ridge_apply has no argtypes: they would convert its arguments at every call, and a prepared call has them converted.
+    # ridge_apply_packed has no argtypes: they would convert its argument at every call, and a prepared call has it converted.
     return loaded
 
 

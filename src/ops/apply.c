@@ -139,3 +139,8 @@ ridge_status ridge_apply(ridge_context *context, const char *target, const char 
     if (r.backend == RIDGE_BACKEND_cpu) return run_on(context, &r, variant, &here, error);
     return run_on_gpu(context, &r, variant, &here, error);
 }
+
+ridge_status ridge_apply_packed(const ridge_packed_call *c) {
+    if (!c) return RIDGE_INVALID;
+    return ridge_apply(c->context, c->target, c->variant, c->in, c->n_in, c->out, c->n_out, c->options, c->error);
+}

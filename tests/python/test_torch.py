@@ -21,6 +21,7 @@ import ridge  # noqa: E402
 import tap  # noqa: E402
 import test_again  # noqa: E402
 import test_autocast  # noqa: E402
+import test_eager  # noqa: E402
 import test_gpt  # noqa: E402
 
 try:
@@ -232,4 +233,4 @@ class Modules(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(not tap.run(tap.tests_of([sys.modules[__name__], test_again, test_autocast, test_gpt])))
+    sys.exit(not tap.run(tap.tests_of([sys.modules[__name__], test_again, test_autocast, test_eager, test_gpt])))

@@ -351,8 +351,26 @@ static void a_context_takes_the_ways_of_its_file(void **state) {
     assert_int_equal(remove(path), 0);
 }
 
+static void a_call_in_a_structure_is_the_same_call(void **state) {
+    fixture *f = *state;
+    float y[ROWS * COLS];
+    ridge_error error = {0};
+    const DLTensor out = matrix(y, f->shape, NULL);
+    assert_int_equal(ridge_apply(f->context, "scaled_softmax", NULL, &f->in, 1, &out, 1, NULL, &error), RIDGE_OK);
+    ridge_packed_call call = {
+        .context = f->context, .target = "scaled_softmax", .in = &f->in, .out = &f->out, .n_in = 1, .n_out = 1};
+    call.error = &error;
+    assert_int_equal(ridge_apply_packed(&call), RIDGE_OK);
+    assert_memory_equal(f->y, y, sizeof y);
+    call.options = (const double[RIDGE_MAX_OPTIONS]){NAN, 0, 0, 0};
+    assert_int_equal(ridge_apply_packed(&call), RIDGE_INVALID);
+    assert_non_null(strstr(error.text, "scale is nan"));
+    assert_int_equal(ridge_apply_packed(NULL), RIDGE_INVALID);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_call_in_a_structure_is_the_same_call, set_up, tear_down),
         cmocka_unit_test_setup_teardown(columns_are_told_from_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gradients_are_slopes_of_the_loss, set_up, tear_down),
         cmocka_unit_test(a_context_takes_the_ways_of_its_file),

@@ -4,9 +4,13 @@
     y = ridge.torch.rms_norm(x, gamma)  # the arguments of ridge.rms_norm
     norm = ridge.torch.RMSNorm(4096)  # in the place of torch.nn.RMSNorm
 
-Each is torch.ops.ridge.NAME as well. Attention and cross-entropy have the library's own backward; norms, softmax and
-products have one of PyTorch's operations. An operation without gradient says so when it is asked for one. No operation
-here takes out=, which autograd cannot record: ridge.NAME does, for tensors that do not require grad.
+Each is a function that calls the custom operation torch.ops.ridge.NAME. Eager calls of plain tensors go past PyTorch's
+dispatcher, unless a mode, a transformation, a trace, autocast or a profiler wants to see them. Observers of another kind,
+such as torch.profiler.ExecutionTraceObserver by itself, see what such a call launches and not its name.
+
+Attention and cross-entropy have the library's own backward; norms, softmax and products have one of PyTorch's operations.
+An operation without gradient says so when it is asked for one. No operation here takes out=, which autograd cannot record:
+ridge.NAME does, for tensors that do not require grad.
 
 Under torch.autocast operands and results have the types of PyTorch's own operations: products and attention the lower
 one, norms, softmax and losses float32 where PyTorch's policy for the device says so.

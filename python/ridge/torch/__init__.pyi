@@ -1,6 +1,9 @@
 # Types of ridge.torch: modules are PyTorch's with ridge's forward, operations take what those of ridge take.
+from typing import Any, Callable
+
 import torch
-from torch._ops import OpOverloadPacket
+
+_Operation = Callable[..., Any]
 
 class LayerNorm(torch.nn.LayerNorm):
     def forward(self, x: torch.Tensor) -> torch.Tensor: ...
@@ -34,41 +37,41 @@ class Attention(torch.nn.Module):
 class LinearCrossEntropyLoss(torch.nn.LinearCrossEntropyLoss):
     def forward(self, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor: ...
 
-add_layer_norm: OpOverloadPacket
-layer_norm_backward: OpOverloadPacket
-add_rms_norm: OpOverloadPacket
-attention: OpOverloadPacket
-attention_backward: OpOverloadPacket
-attention_paged: OpOverloadPacket
-attention_varlen: OpOverloadPacket
-batched_gemm: OpOverloadPacket
-fp8_attention: OpOverloadPacket
-fp8_ffn: OpOverloadPacket
-fp8_gemm: OpOverloadPacket
-fp8_structured_sparsity: OpOverloadPacket
-gemm: OpOverloadPacket
-gemm_epilogue: OpOverloadPacket
-grouped_gemm: OpOverloadPacket
-int8_gemm: OpOverloadPacket
-layer_norm: OpOverloadPacket
-linear_cross_entropy: OpOverloadPacket
-linear_cross_entropy_backward: OpOverloadPacket
-linear_cross_entropy_grad: OpOverloadPacket
-linear_norm_activation: OpOverloadPacket
-linear_softmax: OpOverloadPacket
-masked_softmax: OpOverloadPacket
-nvfp4_gemm: OpOverloadPacket
-nvfp4_scaled_gemm: OpOverloadPacket
-prune_2_4: OpOverloadPacket
-quantize_fp8_blocks: OpOverloadPacket
-quantize_mxfp4: OpOverloadPacket
-quantize_mxfp8: OpOverloadPacket
-quantize_nvfp4: OpOverloadPacket
-rms_norm: OpOverloadPacket
-rms_norm_backward: OpOverloadPacket
-scaled_softmax: OpOverloadPacket
-softmax_backward: OpOverloadPacket
-structured_sparsity: OpOverloadPacket
-structured_sparsity_ffn: OpOverloadPacket
-swiglu_ffn: OpOverloadPacket
-swiglu_ffn_backward: OpOverloadPacket
+add_layer_norm: _Operation
+layer_norm_backward: _Operation
+add_rms_norm: _Operation
+attention: _Operation
+attention_backward: _Operation
+attention_paged: _Operation
+attention_varlen: _Operation
+batched_gemm: _Operation
+fp8_attention: _Operation
+fp8_ffn: _Operation
+fp8_gemm: _Operation
+fp8_structured_sparsity: _Operation
+gemm: _Operation
+gemm_epilogue: _Operation
+grouped_gemm: _Operation
+int8_gemm: _Operation
+layer_norm: _Operation
+linear_cross_entropy: _Operation
+linear_cross_entropy_backward: _Operation
+linear_cross_entropy_grad: _Operation
+linear_norm_activation: _Operation
+linear_softmax: _Operation
+masked_softmax: _Operation
+nvfp4_gemm: _Operation
+nvfp4_scaled_gemm: _Operation
+prune_2_4: _Operation
+quantize_fp8_blocks: _Operation
+quantize_mxfp4: _Operation
+quantize_mxfp8: _Operation
+quantize_nvfp4: _Operation
+rms_norm: _Operation
+rms_norm_backward: _Operation
+scaled_softmax: _Operation
+softmax_backward: _Operation
+structured_sparsity: _Operation
+structured_sparsity_ffn: _Operation
+swiglu_ffn: _Operation
+swiglu_ffn_backward: _Operation

@@ -3,6 +3,7 @@
 It is what torch.library.register_autograd does, but that fills in the defaults of a schema's arguments at each call that
 is recorded, in Python: 15 us or more for the nine arguments of attention, by PyTorch 2.15.
 """
+import functools
 import operator
 import types
 
@@ -77,14 +78,15 @@ def _any_requires_grad(*given):
 
 
 def register(library, operation, overload, kernels):
-    """kernels: by device."""
+    """kernels: by device. Returns what calls a function with arguments and records it, where no transformation is active:
+    torch.autograd.Function's own apply looks for those, at each argument."""
     setup_context, backward = _functions(operation, overload._schema)
     defaults = tuple([argument.default_value for argument in overload._schema.arguments])
     below = torch._C._AutoDispatchBelowAutograd
     any_requires_grad = getattr(torch._C, "_any_requires_grad", _any_requires_grad)  # PyTorch 2.6 has none
     after, redispatch, direct = torch._C._after_autograd_keyset, overload.redispatch, _Direct(kernels)
 
-    def compute(keys, given):
+    def compute(keys, *given):
         try:
             kernel = direct[keys.raw_repr()]
         except KeyError:
@@ -92,8 +94,8 @@ def register(library, operation, overload, kernels):
         with below():
             return redispatch(keys & after, *given) if kernel is None else kernel(*given)
 
-    def forward(ctx, keys, *given):
-        made = compute(keys, given)
+    def forward(ctx, call, *given):
+        made = call(*given)
         setup_context(ctx, given + defaults[len(given) :], made)
         return made
 
@@ -102,7 +104,8 @@ def register(library, operation, overload, kernels):
 
     def run(keys, *given):
         if torch.is_grad_enabled() and any_requires_grad(*given):
-            return recorded.apply(keys, *given)
-        return compute(keys, given)
+            return recorded.apply(functools.partial(compute, keys), *given)
+        return compute(keys, *given)
 
     library.impl(operation.name, run, "Autograd", with_keyset=True)
+    return super(torch.autograd.Function, recorded).apply

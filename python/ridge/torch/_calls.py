@@ -7,7 +7,7 @@ import functools
 
 import torch
 
-from .._context import MOST_CALLS, Context, current_stream_on
+from .._context import MOST_CALLS, Context
 
 _contexts: dict = {}  # by device and stream, which orders scratch memory
 
@@ -16,13 +16,11 @@ def _context_for(device, stream):
     return _contexts.get((device, stream)) or _contexts.setdefault((device, stream), Context())
 
 
-_streams: dict = {}  # functions, by device
+_current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # of a device, by its index
+if _current_stream is None:  # the public way takes microseconds
 
-
-def _current_stream(tensor):
-    device = tensor.get_device()
-    current = _streams.get(device) or _streams.setdefault(device, current_stream_on(tensor.device))
-    return current()
+    def _current_stream(device):
+        return torch.cuda.current_stream(device).cuda_stream
 
 
 class _Seen:
@@ -73,10 +71,20 @@ def _sources(function, given):
     return [None if array is None else places[_memory(array)] for array in arrays]
 
 
+_quick = torch._C._dynamo.guards  # has what code compiled by Inductor makes its tensors by, without the dispatcher
+
+
 def _maker(output):
     """Makes an output like this one."""
-    prototype = output.new_empty(0)  # quicker than a type and a device by name
-    return functools.partial(prototype.new_empty_strided, tuple(output.shape), output.stride())
+    extents = tuple(output.shape), output.stride()
+    if output.is_cpu:
+        return functools.partial(_quick._empty_strided_cpu, *extents, output.dtype)
+    make = functools.partial(output.new_empty(0).new_empty_strided, *extents)  # quicker than a type and a device by name
+    if not output.is_cuda:
+        return make
+    device, current = output.get_device(), torch._C._cuda_getDevice
+    make_on_current = functools.partial(_quick._empty_strided_cuda, *extents, output.dtype)
+    return lambda: make_on_current() if current() == device else make()
 
 
 @functools.cache
@@ -116,35 +124,41 @@ def _again(given, outputs, seen, sources):
 
 
 # ---- an operation ----------------------------------------------------------------------------------------------------
-_KEY = "{0}.shape, {0}.is_contiguous() or {0}.stride(), {0}.dtype"
-_KEY_ON_GPU = _KEY + ", {0}.get_device()"  # a call of tensors of a CPU alone goes to the CPU's kernel
+def parameters(schema):
+    """The text of a function's parameters for a schema's arguments, and the defaults that it names."""
+    defaults = {f"_default{i}": a.default_value for i, a in enumerate(schema.arguments) if a.has_default_value()}
+    names = [f"{a.name}=_default{i}" if a.has_default_value() else a.name for i, a in enumerate(schema.arguments)]
+    return ", ".join(names), {name: tuple(v) if isinstance(v, list) else v for name, v in defaults.items()}
 
 
-def _kept(value):
-    """What is the same of an argument in calls that differ in addresses alone."""
-    if isinstance(value, torch.Tensor):
-        return value.shape, value.stride(), value.dtype, value.get_device()
-    return tuple(value) if isinstance(value, list) else value
+def _key(argument, on_gpu):
+    """The text of what is the same of an argument in calls that differ in addresses alone."""
+    name, kind = argument.name, str(argument.type)
+    if kind == "Tensor":  # calls of tensors of a CPU alone go to the CPU's kernel
+        device = f", {name}.get_device()" if on_gpu else ""
+        return f"{name}.shape, {name}.is_contiguous() or {name}.stride(), {name}.dtype{device}"
+    if kind == "Optional[Tensor]":  # one without memory is not kept: the library would take it for one that is not given
+        known = f"{name}.shape, {name}.stride(), {name}.dtype, {name}.get_device(), {name}.data_ptr() != 0"
+        return f"None if {name} is None else ({known})"
+    return f"tuple({name})" if kind.startswith("List") else name
 
 
 def _kernel(function, schema, on_gpu):
     """The kernel of a custom operation of this schema. Its line is written out, since a loop over arguments takes twice
     as long: it looks for a call like this one, and hands it the arguments."""
-    kinds = [str(argument.type) for argument in schema.arguments]
-    tensors = [f"t{i}" for i, kind in enumerate(kinds) if kind == "Tensor"]
-    key = [(_KEY_ON_GPU if on_gpu else _KEY).format(tensor) for tensor in tensors]
-    is_plain = not any("Tensor" in kind or "List" in kind for kind in kinds[len(tensors) :])
-    key.append("more" if is_plain else "*map(kept, more)")
+    key = [_key(argument, on_gpu) for argument in schema.arguments]
+    plain = [i for i, argument in enumerate(schema.arguments) if "Tensor" not in str(argument.type)]
     if on_gpu:
-        key.append("current_stream(t0)")
+        key.append(f"_current_stream({schema.arguments[0].name}.get_device())")
     calls = {}
 
     def first(key):
         def run(*given):
-            stream = _current_stream(given[0]) if on_gpu else None
+            stream = _current_stream(given[0].get_device()) if on_gpu else None
             seen = _Seen(_context_for(given[0].get_device(), stream))
             outputs = _whole(function(*given, context=seen), given[0])
-            sources = _sources(function, given)
+            is_known = not any(isinstance(given[i], torch.Tensor) for i in plain)  # whose values no key has
+            sources = _sources(function, given) if is_known else None
             if sources is not None:
                 calls[key] = _again(given, outputs, seen, sources)
             if len(calls) > MOST_CALLS:
@@ -153,9 +167,10 @@ def _kernel(function, schema, on_gpu):
 
         return run
 
-    names = ", ".join(tensors)
-    line = f"lambda {names}, *more: (calls.get(key := ({', '.join(key)})) or first(key))({names}, *more)"
-    return eval(line, {"calls": calls, "first": first, "kept": _kept, "current_stream": _current_stream})
+    names = ", ".join(argument.name for argument in schema.arguments)
+    taken, defaults = parameters(schema)
+    line = f"lambda {taken}: (_calls.get(_key := ({', '.join(key)},)) or _first(_key))({names})"
+    return eval(line, {**defaults, "_calls": calls, "_first": first, "_current_stream": _current_stream})
 
 
 def kernels(function, schema):

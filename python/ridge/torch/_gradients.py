@@ -5,6 +5,8 @@ the inputs by name. Norms and softmax are differentiated in fp32, whatever the t
 """
 import torch
 
+from ._eager import ops
+
 aten = torch.ops.aten
 
 _THROUGH_ACTIVATION = {  # gradient of the activation's argument z from that of its value
@@ -40,7 +42,6 @@ def _norm(x, gamma, beta, eps, activation, dy):
 
 def _plain_norm(x, gamma, beta, eps, dy, dsum=None):
     """The same of a norm without an activation, by the library, with dsum added to dx."""
-    ops = torch.ops.ridge
     if beta is None:
         dx, dgamma = ops.rms_norm_backward(x, gamma, dy, dsum, eps)
         return {"x": dx, "gamma": dgamma.to(gamma.dtype)}
@@ -73,14 +74,14 @@ def _softmax(y, dy):
 
 
 def scaled_softmax(call, dy):
-    dx = torch.ops.ridge.softmax_backward(call.y, dy, call.scale, call.log)
+    dx = ops.softmax_backward(call.y, dy, call.scale, call.log)
     if call.log and call.causal:  # what a row does not see is -inf, whatever x is there
         dx = dx.masked_fill(call.y == -torch.inf, 0)
     return {"x": dx}
 
 
 def masked_softmax(call, dy):
-    backward = torch.ops.ridge.softmax_backward
+    backward = ops.softmax_backward
     return {"x": backward(call.y, dy, call.scale, call.log), "mask": backward(call.y, dy, 1.0, call.log)}
 
 
@@ -95,7 +96,7 @@ def gemm_epilogue(call, dd):
     else:
         c = None if call.c is None else call.c.float()  # of the result's type
         terms = c, call.bias, call.row_bias, call.alpha, call.beta
-        z = torch.ops.ridge.gemm_epilogue(call.a, call.b, *terms, "none", torch.float32)
+        z = ops.gemm_epilogue(call.a, call.b, *terms, "none", torch.float32)
         dz = _THROUGH_ACTIVATION[call.activation](dd.float(), z)
     return {
         **gemm(call, dz),
@@ -125,18 +126,18 @@ def linear_norm_activation(call, dy):
 def attention(call, dout):
     more = call.causal, call.scale, call.window, call.softcap, call.sink, call.slope
     tensors = call.q, call.k, call.v, call.out, call.lse, dout
-    dq, dk, dv, dsink = torch.ops.ridge.attention_backward(*tensors, *more)
+    dq, dk, dv, dsink = ops.attention_backward(*tensors, *more)
     return {"q": dq, "k": dk, "v": dv, "sink": None if call.sink is None else dsink}
 
 
 def linear_cross_entropy(call, dloss):
     more = call.ignore_index, call.label_smoothing, call.z_loss
     tensors = call.x, call.w, call.b, call.labels, call.lse, dloss
-    dx, dw, db = torch.ops.ridge.linear_cross_entropy_backward(*tensors, *more)
+    dx, dw, db = ops.linear_cross_entropy_backward(*tensors, *more)
     return {"x": dx, "w": dw, "b": db}
 
 
 def swiglu_ffn(call, dy):
     gates = call.x @ call.w1.mT  # the forward keeps them in registers
-    dx, dw1, dw2 = torch.ops.ridge.swiglu_ffn_backward(call.x, call.w1, call.w2, gates, dy)
+    dx, dw1, dw2 = ops.swiglu_ffn_backward(call.x, call.w1, call.w2, gates, dy)
     return {"x": dx, "w1": dw1, "w2": dw2}

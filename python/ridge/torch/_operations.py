@@ -10,7 +10,7 @@ from typing import Callable, NamedTuple, Optional
 import torch
 
 from .. import _operations
-from . import _autocast, _autograd, _calls, _gradients
+from . import _autocast, _autograd, _calls, _eager, _gradients
 
 
 class Operation(NamedTuple):
@@ -212,7 +212,7 @@ _library = torch.library.Library("ridge", "DEF")
 
 # ---- registration ----------------------------------------------------------------------------------------------------
 def _register(operation):
-    """ridge::NAME, which is returned."""
+    """ridge::NAME. Returns what calls it."""
     _library.define(operation.name + operation.schema, tags=(torch.Tag.pt2_compliant_tag,))
     name = f"ridge::{operation.name}"
     function, packet = getattr(_operations, operation.name), getattr(torch.ops.ridge, operation.name)
@@ -221,10 +221,10 @@ def _register(operation):
     torch.library.register_fake(name, kernels.pop("fake"), lib=_library)
     for device, kernel in kernels.items():
         _library.impl(operation.name, kernel, device)
-    _autograd.register(_library, operation, packet.default, kernels)
+    record = _autograd.register(_library, operation, packet.default, kernels)
     _autocast.register(_library, operation, packet)
     packet.__doc__ = inspect.getdoc(function)
-    return packet
+    return _eager.function(packet, kernels, record)
 
 
 REGISTERED = {operation.name: _register(operation) for operation in OPERATIONS}
