@@ -43,7 +43,7 @@ struct swiglu_epilogue {
 struct ffn_call {
     const ridge_call *call;
     int64_t f;
-    matrix_view x, w1, w2, y, hidden, gate;
+    matrix_view x, w1, w2, y, hidden, both; /* both: gate and up values side by side, in the place of hidden ones */
     cudaStream_t stream;
 
     explicit ffn_call(const ridge_call *of)
@@ -54,18 +54,20 @@ struct ffn_call {
           w2(view_of(of->in[FFN_W2])),
           y(view_of(of->out[0])),
           stream(stream_of(of)) {
-        const int64_t line = ffn_line(f), size = (int64_t)ridge_dtype_size(of->dtype);
-        hidden = {of->scratch, x.rows, f, line, 1};
-        gate = {(uint8_t *)of->scratch + x.rows * line * size, x.rows, f, line, 1};
+        hidden = {of->scratch, x.rows, f, ffn_line(f), 1};
+        both = {of->scratch, x.rows, 2 * f, ffn_line(2 * f), 1};
     }
-    /* Rows of w1 from `first` on: g, or u. */
-    matrix_view half(int64_t first) const {
-        matrix_view v = w1;
-        v.base = (uint8_t *)w1.base + first * w1.line * (int64_t)ridge_dtype_size(call->dtype);
-        v.rows = f;
-        return v;
+    ridge_status down(const matrix_view &of) const { return ffn_product(call, of, w2, y); }
+};
+
+template <typename T>
+struct gated_in_place {
+    matrix<T> both;
+    int64_t f;
+    __device__ void operator()(int64_t i, int64_t j) const {
+        T &gate = both.at(i, j);
+        gate = from_float<T>(silu(to_float(gate)) * to_float(both.at(i, f + j)));
     }
-    ridge_status down(void) const { return ffn_product(call, hidden, w2, y); }
 };
 
 template <typename T>
@@ -86,14 +88,17 @@ extern "C" ridge_status swiglu_ffn_cuda_tiles(const ridge_call *call) {
     RIDGE_TRY(call->dtype == RIDGE_BF16  ? hidden_by_tiles<__nv_bfloat16>(c)
               : call->dtype == RIDGE_F16 ? hidden_by_tiles<__half>(c)
                                          : RIDGE_UNSUPPORTED);
-    return c.down();
+    return c.down(c.hidden);
 }
 
+/* Hidden values take the place of gate values. */
 extern "C" ridge_status swiglu_ffn_cuda_unfused(const ridge_call *call) {
     const ffn_call c(call);
     if (c.x.rows == 0) return RIDGE_OK;
+    const matrix_view hidden = {c.both.base, c.both.rows, c.f, c.both.line, 1};
+    RIDGE_TRY(ffn_product(call, c.x, c.w1, c.both));
     RIDGE_TRY(with_storage(call->dtype, [&]<typename T>() {
-        return ffn_hidden_in_steps<T>(call, c.x, c.half(0), c.half(c.f), c.gate, c.hidden);
+        return launch_plain(call, c.x.rows, c.f, gated_in_place<T>{{(T *)c.both.base, c.both.line}, c.f});
     }));
-    return c.down();
+    return c.down(hidden);
 }
