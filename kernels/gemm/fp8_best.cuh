@@ -1,4 +1,7 @@
-/* A product of e4m3 within another operation, by the promoted tile that fp8_best.h has for it. Host code. */
+/* Products of e4m3 by the tiles of FP8_TILES, and the one that fp8_best.h has for a product within another operation. Host code.
+ *
+ * Their kernels are those of fp8_tiles.cu alone. A kernel of a template has a handle of its own in each file that launches it, of
+ * which what was allowed once, for all files, would be allowed for one. */
 #ifndef RIDGE_GEMM_FP8_BEST_CUH
 #define RIDGE_GEMM_FP8_BEST_CUH
 
@@ -10,19 +13,12 @@ extern "C" {
 
 namespace ridge {
 
-template <matmul_tuning Tuned>
-ridge_status fp8_by_promoted(const fp8_product &p, cudaStream_t stream, const gemm8_shares &shares) {
-    if constexpr (Tuned.promote > 0) return fp8_by_tiles<Tuned>(p, stream, shares);
-    return RIDGE_UNSUPPORTED;
-}
+/* tile: FP8_TILE_… */
+ridge_status fp8_by_tile(int tile, const fp8_product &p, cudaStream_t stream, const gemm8_shares &shares = {});
+
 /* scratch: that of `best`, which is of the product's extents. */
 inline ridge_status fp8_by_choice(const fp8_product &p, const fp8_choice &best, void *scratch, cudaStream_t stream) {
-    int tile = 0;
-#define RUN(name, ...) \
-    if (best.tile == tile++) return fp8_by_promoted<FP8_##name>(p, stream, {scratch, best.shares});
-    FP8_TILES(RUN)
-#undef RUN
-    return RIDGE_UNSUPPORTED;
+    return fp8_by_tile(best.tile, p, stream, {scratch, best.shares});
 }
 
 }  // namespace ridge

@@ -4,6 +4,10 @@
 
 #include "gemm/gemm8.h"
 
+#define FP8_NUMBER(name, ...) FP8_TILE_##name,
+enum { FP8_TILES(FP8_NUMBER) FP8_N_TILES };
+#undef FP8_NUMBER
+
 typedef struct fp8_choice {
     int tile; /* of FP8_TILES */
     int shares;

@@ -91,7 +91,7 @@ extern "C" ridge_status fp8_ffn_cuda_elements(const ridge_call *call) {
     return call->dtype == RIDGE_BF16 ? steps<__nv_bfloat16>(call, multiply, down) : RIDGE_UNSUPPORTED;
 }
 extern "C" ridge_status fp8_ffn_cuda_steps(const ridge_call *call) {
-    const auto multiply = [&](const fp8_product &p) { return fp8_by_tiles<FP8_tiles>(p, stream_of(call)); };
+    const auto multiply = [&](const fp8_product &p) { return fp8_by_tile(FP8_TILE_tiles, p, stream_of(call)); };
     const auto down = [](const ffn_call &c) { return c.down_by_tiles(); };
     return call->dtype == RIDGE_BF16 ? steps<__nv_bfloat16>(call, multiply, down) : RIDGE_UNSUPPORTED;
 }
