@@ -1,5 +1,5 @@
-/* The loops of gemm_panels.h: a slice of a panel stays in L1 or L2 while a block of A's rows passes, which stays in L2. Short slices
- * would visit C more often: 512 deep instead of 256 is 3 to 4 % faster with AVX-512. */
+/* The loops of gemm_panels.h: a slice of a panel stays in L1 or L2 while a block of A's rows passes, which stays in L2. Short
+ * slices would visit C more often. */
 #include "cpu/gemm_panels.h"
 
 enum { DEPTH = GEMM_KC, STRIPS = 10 };

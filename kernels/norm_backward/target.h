@@ -213,11 +213,16 @@ static statistics statistics_of(const ridge_oracle_call *call, int64_t i) {
     return s;
 }
 
+/* Below. Sizes of rows are so many times less than its u, so that they are of the order of dx. */
+static double dx_error(const ridge_oracle_call *call, const statistics *s);
+static const double SIZED = 16;
+
 static void dx_rows(const ridge_oracle_call *call) {
     const int64_t n = call->whole[1];
     const double *gamma = call->in[NORM_BACK_GAMMA];
     for (int64_t i = 0; i < call->dim[0]; i++) {
         const statistics s = statistics_of(call, i);
+        call->size[NORM_BACK_DX][i] = dx_error(call, &s) / SIZED;
         for (int64_t j = 0; j < n; j++) {
             const int64_t at = i * n + j;
             const double g = call->in[NORM_BACK_DY][at] * gamma[j], of = normal(&s, call->in[NORM_BACK_X][at]);
@@ -266,17 +271,18 @@ static double dx_error(const ridge_oracle_call *call, const statistics *s) {
 }
 static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int output, ridge_bound *b) {
     const double u = 0x1p-24, rows = (double)call->whole[0], dy = call->in_max[NORM_BACK_DY];
-    const bool of_rows = output == NORM_BACK_DX;
-    double worst = 0;
     (void)kind;
-    for (int64_t i = 0; output != NORM_BACK_DBETA && i < (of_rows ? call->dim[0] : call->whole[0]); i++) {
-        const statistics s = statistics_of(call, i);
-        worst =
-            fmax(worst, of_rows ? dx_error(call, &s) : rows * dy * (s.n * (2 + sqrt(rows)) + normal_error(call, &s)));
+    if (output == NORM_BACK_DX) {
+        const double narrowing = call->dtype != RIDGE_F32 ? ridge_dtype_roundoff(call->dtype) : 0;
+        *b = (ridge_bound){.relative = 2 * u + narrowing, .sized = u * SIZED * (1 + narrowing)};
+        return;
     }
-    if (output == NORM_BACK_DBETA) worst = rows * dy * (1 + sqrt(rows));
-    const double narrowing = of_rows && call->dtype != RIDGE_F32 ? ridge_dtype_roundoff(call->dtype) : 0;
-    *b = (ridge_bound){.absolute = u * worst * (1 + narrowing), .relative = 2 * u + narrowing};
+    double worst = output == NORM_BACK_DBETA ? rows * dy * (1 + sqrt(rows)) : 0;
+    for (int64_t i = 0; output == NORM_BACK_DGAMMA && i < call->whole[0]; i++) {
+        const statistics s = statistics_of(call, i);
+        worst = fmax(worst, rows * dy * (s.n * (2 + sqrt(rows)) + normal_error(call, &s)));
+    }
+    *b = (ridge_bound){.absolute = u * worst, .relative = 2 * u};
 }
 
 const ridge_target TOKEN_JOIN(ridge_target, NORM_BACK_NAME) = {

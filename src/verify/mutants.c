@@ -117,37 +117,21 @@ static double stored_beyond(const ridge_view *view, double want, double off) {
     return (double)INFINITY;
 }
 
-/* What the check wants of an element, and the most that it permits it to be off, whichever rows are judged together: bounds may be
- * those of the worst of them. False: no memory. */
-static bool permitted(const ridge_operands *ops, const ridge_view *view, int output, int64_t e, double *want,
-                      double *off) {
-    const int lead = view->spec->dim[0];
-    const int64_t row = e / view->row;
-    double absolute = 0, relative = 0, sized = 0;
-    ridge_oracle_input problem;
-    if (ridge_oracle_input_create(ops, lead, NULL, ops->c.dim[lead], NULL, &problem, NULL) != RIDGE_OK) return false;
-    for (int64_t number = 0; number < ridge_oracle_input_chunks(&problem); number++) {
-        ridge_chunk chunk;
-        ridge_bound bound;
-        ridge_oracle_input_load(&problem, number, 0, &chunk);
-        ops->target->oracle(&chunk.call);
-        ridge_judge_bound(ops->target, &chunk.call, ops->kind, output, view->dtype, &bound);
-        absolute = fmax(absolute, bound.absolute), relative = fmax(relative, bound.relative);
-        if (row < chunk.first || row >= chunk.first + chunk.n) continue;
-        *want = chunk.out[output][e - chunk.first * view->row];
-        sized = bound.sized * chunk.size[output][row - chunk.first];
-    }
-    ridge_oracle_input_destroy(&problem);
-    *off = absolute + relative * fabs(*want) + sized;
-    return true;
-}
-
 /* One element is off by three tolerances: tests that the bound detects small errors. */
 static bool nudged(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
-    const int64_t e = pick(view, seed);
-    double want = 0, off = 0;
-    if (!permitted(ops, view, output, e, &want, &off) || !isfinite(want) || !isfinite(off)) return false;
-    off *= seed & 1 ? -3 : 3;
+    int64_t e = pick(view, seed), row = e / view->row;
+    ridge_oracle_input problem;
+    ridge_chunk chunk;
+    ridge_bound bound;
+    if (ridge_oracle_input_create(ops, view->spec->dim[0], &row, 1, NULL, &problem, NULL) != RIDGE_OK) return false;
+    ridge_oracle_input_load(&problem, 0, 0, &chunk);
+    ops->target->oracle(&chunk.call);
+    ridge_judge_bound(ops->target, &chunk.call, ops->kind, output, view->dtype, &bound);
+    double want = chunk.out[output][e - row * view->row];
+    double off = 3 * (bound.absolute + bound.relative * fabs(want) + bound.sized * chunk.size[output][0]);
+    ridge_oracle_input_destroy(&problem);
+    if (!isfinite(want) || !isfinite(off)) return false;
+    if (seed & 1) off = -off;
     /* The largest value of a type that saturates has a neighbour on one side alone. */
     return set_other(view, e, stored_beyond(view, want, -off)) || set_other(view, e, stored_beyond(view, want, off));
 }

@@ -1,4 +1,5 @@
-/* y = q(silu(x g^T) (x u^T)) w2^T in e4m3 on a GPU, by gemm/fp8_hidden.cuh, gemm/fp8_hidden_whole.cuh and gemm/fp8.cuh: see README.md. */
+/* y = q(silu(x g^T) (x u^T)) w2^T in e4m3 on a GPU, by gemm/fp8_hidden.cuh, fp8_hidden_whole.cuh and
+ * fp8_best.cuh: see README.md. */
 #include "gemm/ffn.cuh"
 #include "gemm/fp8_best.cuh"
 #include "gemm/fp8_hidden.cuh"

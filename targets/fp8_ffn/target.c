@@ -1,6 +1,7 @@
 /* y = q(h) w2^T, h = silu(x g^T) (x u^T), w1 = [g; u]; q(h): e4m3 with a scale for each 128 of a row
  * x: [m, d], w1: [2 f, d], w2: [d, f], e4m3, of scales for each 1 x 128 of x and each 128 x 128 of w1 and w2, or of one scale each;
- * y: [m, d], f32 or bf16, and what is before quantization likewise. 6 m d f FLOP and 8 m f; least traffic: all of these once. See README.md. */
+ * y: [m, d], f32 or bf16, and what is before quantization likewise. 6 m d f FLOP and 8 m f; least traffic: all of these once. See
+ * README.md. */
 #include <math.h>
 #include <stdlib.h>
 
