@@ -8,9 +8,10 @@
 
 namespace ridge {
 
-/* Blocks of the current device that run at once, in whole clusters; 0: it has no room for one. */
+/* Blocks of the current device that run at once, in whole clusters; 0: it has no room for one. Static, as what follows: each file has
+ * a handle of its own of a kernel that is a template, for which shared memory is allowed here. */
 template <class S, class Epilogue>
-int matmul_room(void) {
+static int matmul_room(void) {
     const void *const kernel = (const void *)matmul_kernel<S, Epilogue>;
     constexpr int bytes = matmul_shared_bytes<S, Epilogue>;
     int clusters = 0;
@@ -27,7 +28,7 @@ int matmul_room(void) {
 
 /* The same, asked once for each device. */
 template <class S, class Epilogue>
-int matmul_resident(void) {
+static int matmul_resident(void) {
     static per_device<int> resident;
     return resident.get(matmul_room<S, Epilogue>, [](int blocks) { return blocks > 0; });
 }
@@ -35,8 +36,8 @@ int matmul_resident(void) {
 /* The launch of operands that have their maps. Blocks that wait for each other are launched together or not at all,
  * whatever else runs on the device. */
 template <class S, class Epilogue>
-ridge_status matmul_run_maps(const CUtensorMap &a_map, const CUtensorMap &b_map, int64_t m, int64_t n, matmul_plan plan,
-                             const Epilogue &epilogue, cudaStream_t stream, int shares) {
+static ridge_status matmul_run_maps(const CUtensorMap &a_map, const CUtensorMap &b_map, int64_t m, int64_t n,
+                                    matmul_plan plan, const Epilogue &epilogue, cudaStream_t stream, int shares) {
     const int resident = matmul_resident<S, Epilogue>();
     if (resident == 0) return RIDGE_UNSUPPORTED;
     plan.m_tiles = (int)((m + S::M - 1) / S::M);
