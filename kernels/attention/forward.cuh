@@ -15,6 +15,7 @@
 #define RIDGE_ATTENTION_FORWARD_CUH
 
 #include "attention/fp8.cuh"
+#include "attention/parts.cuh"
 #include "attention/products.cuh"
 #include "attention/schedule.cuh"
 #include "attention/scores.cuh"
@@ -408,14 +409,16 @@ __global__ void __launch_bounds__(S::threads, 1)
     if (group < 0) {
         if constexpr (S::groups > 1) setmaxnreg_dec<S::producer_registers>();
         if (threadIdx.x < (S::paged ? 32 : 1)) attention_produce<S>(maps, a, memory);
-        return;
+    } else {
+        if constexpr (S::groups > 1) setmaxnreg_inc<S::consumer_registers>();
+        const product_order<S> order = {group};
+        attention_consumer<S> consumer(a, memory, order, group);
+        order.open();
+        consumer.run();
+        order.close();
     }
-    if constexpr (S::groups > 1) setmaxnreg_inc<S::consumer_registers>();
-    const product_order<S> order = {group};
-    attention_consumer<S> consumer(a, memory, order, group);
-    order.open();
-    consumer.run();
-    order.close();
+    if constexpr (S::packed)
+        if (a.clustered) merge_in_cluster<S>(a);
 #else
     __trap(); /* launched on Hopper alone */
 #endif

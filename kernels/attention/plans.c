@@ -7,8 +7,8 @@
 /* Microseconds of a launch; FLOP in one by mma.sync, of an SM and of a block that is alone on one; bytes in one from
  * memory. Of an H200. */
 static const double LAUNCH = 3, ANY = 1e6, ANY_ALONE = 2.6e5, DRAM = 4.2e6;
-/* Microseconds of a row that a packed tile loads by itself. */
-static const double PACKED_ROW = 0.06;
+/* Microseconds of a row that a packed tile loads by itself, and of a cluster's barrier with the merge behind it. */
+static const double PACKED_ROW = 0.06, MERGE = 1.5;
 
 static int64_t whole_tiles(int64_t rows, int64_t of) { return (rows + of - 1) / of; }
 static int64_t packed_rows(const int64_t *dim) {
@@ -91,7 +91,7 @@ ridge_plan attention_packed_plan(const attention_tile *t, const ridge_problem *p
     const double turns = ceil(tiles * parts / attention_sms(p));
     const double tile = t->tile_us + PACKED_ROW * fmin((double)packed_rows(dim), 64);
     plan.us = LAUNCH + fmax(turns * (steps * t->step_us + tile), tile + attention_bytes_read(&p->c) / DRAM);
-    if (parts > 1) plan.us += LAUNCH + 8 * floats / DRAM;
+    if (parts > 1) plan.us += parts <= ATTENTION_CLUSTER ? MERGE : LAUNCH + 8 * floats / DRAM;
     plan.scratch = (size_t)floats * sizeof(float);
     plan.traffic.read += 4 * floats, plan.traffic.written += 4 * floats;
     return plan;

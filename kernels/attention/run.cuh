@@ -1,76 +1,11 @@
-/* A launch of attention by a tile of tiles.h: tensor maps, the order of tiles, parts of keys. Host code, and what merges parts. */
+/* A launch of attention by a tile of tiles.h: tensor maps, the order of tiles, parts of keys. Host code. */
 #ifndef RIDGE_ATTENTION_RUN_CUH
 #define RIDGE_ATTENTION_RUN_CUH
 
 #include "attention/forward.cuh"
 #include "attention/maps.cuh"
-#include "cuda/tile/reduce.cuh"
-
-extern "C" {
-#include "attention/ways.h"
-}
 
 namespace ridge {
-
-/* What parts are of a row's whole: part p's share is in lane p % 32. Every warp has them, without shared memory. */
-struct attention_shares {
-    static constexpr int of_lane = ATTENTION_PARTS / 32;
-    float share[of_lane];
-    float all, log2_all; /* all: of the sums that shares are of */
-
-    /* lse: of part 0; sink: -inf for none. A row that sees nothing has all = 0. */
-    __device__ attention_shares(const float *lse, int64_t next, int parts, float sink) {
-        const int lane = (int)threadIdx.x % 32;
-        float top = sink, sum = 0.0f;
-#pragma unroll
-        for (int i = 0; i < of_lane; i++) {
-            const int p = lane + 32 * i;
-            share[i] = p < parts ? lse[p * next] : -INFINITY;
-            top = fmaxf(top, share[i]);
-        }
-        top = lanes_max<32>(top);
-        const float less = top == -INFINITY ? 0.0f : top * LOG2_E;
-#pragma unroll
-        for (int i = 0; i < of_lane; i++) sum += share[i] = ex2_approx_ftz(share[i] * LOG2_E - less);
-        all = lanes_sum<32>(sum) + ex2_approx_ftz(sink * LOG2_E - less), log2_all = less + log2f(all);
-    }
-    __device__ float of(int p) const {
-        float v = share[0];
-#pragma unroll
-        for (int i = 1; i < of_lane; i++) v = p / 32 == i ? share[i] : v;
-        return __shfl_sync(0xffffffffu, v, p % 32);
-    }
-};
-
-/* out and lse of a row from those of its parts: a block a row, a thread a value. Sums of the first parts are under way
- * together with the shares. */
-template <class S>
-__global__ void __launch_bounds__(S::V) attention_merge(const __grid_constant__ attention_args a) {
-    constexpr int together = 16;
-    const int rows = attention_rows<S>(a), table = (int)(blockIdx.x / rows), row = (int)(blockIdx.x % rows);
-    const int kv_heads = a.heads / a.group, column = (int)threadIdx.x;
-    const attention_place first = {0, table % kv_heads * a.group, table % kv_heads, table / kv_heads, 0, {}};
-    const int64_t at = attention_part_row<S>(a, first, row), next = (int64_t)a.batch * kv_heads * rows;
-    const float *const parts = a.part_out + at * a.values + column;
-    float some[together], sum = 0.0f;
-    after_previous_launch(); /* which may have written the sinks */
-    const auto load = [&](int begin) {
-#pragma unroll
-        for (int i = 0; i < together; i++)
-            some[i] = begin + i < a.parts && column < a.values ? parts[(begin + i) * next * a.values] : 0.0f;
-    };
-    load(0);
-    const float sink = S::shaped && a.sink ? a.sink[attention_head<S>(a, first, row)] : -INFINITY;
-    const attention_shares shares(a.part_lse + at, next, a.parts, sink);
-    for (int begin = 0; begin < a.parts; load(begin += together)) {
-#pragma unroll
-        for (int i = 0; i < together; i++) sum = fmaf(shares.of(begin + i), some[i], sum);
-    }
-    if (column < a.values)
-        attention_row<S>(a, first, row)[column] =
-            from_float<typename S::O>(shares.all == 0.0f ? 0.0f : sum / shares.all);
-    if (column == 0) *attention_lse<S>(a, first, row) = shares.all == 0.0f ? -INFINITY : shares.log2_all * LN_2;
-}
 
 /* Packed tiles: where parts leave their results. */
 template <class S>
@@ -81,6 +16,29 @@ inline void take_parts(attention_args *a, const attention_tile &tile, const ridg
     if (a->parts < 2) return;
     a->part_out = (float *)call->scratch;
     a->part_lse = a->part_out + a->parts * rows * a->values;
+}
+
+/* Clusters of that many blocks that run at the same time, asked once for each device. */
+template <class S>
+static int resident_parts(const launch_shape &shape) {
+    static per_device<int> resident[ATTENTION_CLUSTER + 1];
+    const void *const kernel = (const void *)attention_kernel<S>;
+    return resident[shape.cluster].get([&] {
+        int clusters = 0;
+        if (allow_large_clusters(kernel) == cudaSuccess)
+            (void)cuda_status(resident_clusters(&clusters, kernel, shape), "");
+        return clusters;
+    });
+}
+/* Packed tiles: whether the blocks of each tile's parts are one cluster, and all of these run at the same time. */
+template <class S>
+static bool take_clusters(launch_shape *shape, int parts) {
+    const int tiles = (int)shape->grid.x / parts;
+    if (parts < 2 || parts > ATTENTION_CLUSTER || (int)shape->grid.x % parts != 0) return false;
+    shape->cluster = parts;
+    if (resident_parts<S>(*shape) >= tiles) return true;
+    shape->cluster = 1;
+    return false;
 }
 
 /* Tensor maps of k and v: rows of a batch, or of a page. Values that are transposed have none. */
@@ -115,12 +73,13 @@ inline ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     const int sms = device_limit(cudaDevAttrMultiProcessorCount);
     if constexpr (S::packed) take_parts<S>(&a, tile, call, sms);
     const int64_t tiles = (int64_t)a.m_tiles * a.batch * (S::packed ? (int64_t)kv_heads * a.parts : a.heads);
-    const launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
+    launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
+    if constexpr (S::packed) a.clustered = take_clusters<S>(&shape, a.parts);
     RIDGE_TRY(launch_overlapping(attention_kernel<S>, shape, stream, true, maps, a));
     if constexpr (S::packed)
-        if (a.part_out) {
-            const dim3 rows((unsigned)(a.batch * a.heads * a.m));
-            return launch_overlapping(attention_merge<S>, {rows, S::V}, stream, true, a);
+        if (a.part_out && !a.clustered) {
+            const dim3 blocks((unsigned)((a.batch * a.heads * a.m + 3) / 4));
+            return launch_overlapping(attention_merge<S>, {blocks, 128}, stream, true, a);
         }
     return RIDGE_OK;
 }

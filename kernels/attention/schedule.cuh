@@ -129,6 +129,7 @@ struct attention_args {
     /* Packed: where parts of the keys leave their results: out [part, batch, head, row, values] and lse [part, batch, head,
      * row], rows as packed. NULL: there is one part. */
     float *part_out, *part_lse;
+    bool clustered;             /* the blocks of a tile's parts are a cluster, and merge them */
     const int *q_ends, *k_ends; /* of sequences; NULL: there is one */
     int sequences;
     attention_pages pages;

@@ -44,7 +44,7 @@ typedef struct attention_tile {
     double step_us, tile_us;
 } attention_tile;
 
-/* Most rows of heads that share keys, of packed tiles; most parts of the keys. */
-enum { ATTENTION_PACKED_ROWS = 512, ATTENTION_PARTS = 64 };
+/* Most rows of heads that share keys, of packed tiles; most parts of the keys; and most that a cluster has. */
+enum { ATTENTION_PACKED_ROWS = 512, ATTENTION_PARTS = 64, ATTENTION_CLUSTER = 16 };
 
 #endif
