@@ -7,39 +7,51 @@
 namespace ridge {
 
 /* Bits whose last three are the code of a magnitude, as rule_e2m1 makes it. Codes are magnitudes 2 a up to 2, a + 2 up to 4, then
- * a / 2 + 4, at most 7: the least of these, of which each is rounded once, to nearest even, where fp32's last place is 1. */
+ * a / 2 + 4, at most 7: the least of these, of which each is rounded once, to nearest even, where fp32's last place is 1. Small: a is
+ * below 7, so that the last of them needs no limit. */
+template <bool Small>
 __device__ inline unsigned e2m1_of(float a) {
     constexpr float one = 0x1p23f;
     const unsigned twice = __float_as_uint(fmaf(a, 2.0f, one)), once = __float_as_uint(a + (one + 2.0f)),
                    half = __float_as_uint(fmaf(a, 0.5f, one + 4.0f));
-    return umin(umin(twice, once), umin(half, 0x4b000007u));
+    return umin(umin(twice, once), Small ? half : umin(half, 0x4b000007u));
 }
-/* Codes of eight numbers, signs of their bytes: odd elements' where they belong, even ones' four places up. */
-__device__ inline unsigned e2m1_of_eight(const float *v) {
-    unsigned codes = 0, bits[8];
+/* Signs of eight numbers where their codes have them, from bytes whose highest bit is the sign of an even, or of an odd element. */
+__device__ inline unsigned e2m1_signs(unsigned even, unsigned odd) {
+    return (even >> 4 & 0x08080808u) | (odd & 0x80808080u);
+}
+__device__ inline unsigned e2m1_signs_of_words(unsigned a, unsigned b, unsigned c,
+                                               unsigned d) { /* of 16-bit elements */
+    const unsigned first = __byte_perm(a, b, 0x7531), last = __byte_perm(c, d, 0x7531);
+    return e2m1_signs(__byte_perm(first, last, 0x6420), __byte_perm(first, last, 0x7531));
+}
+__device__ inline unsigned e2m1_signs_of(const float *v) {
+    const auto two = [&](int e) { return __byte_perm(__float_as_uint(v[e]), __float_as_uint(v[e + 2]), 0x0073); };
+    return e2m1_signs(__byte_perm(two(0), two(4), 0x5410), __byte_perm(two(1), two(5), 0x5410));
+}
+template <bool Small>
+__device__ inline unsigned e2m1_magnitudes_of(const float *v) {
+    unsigned codes = 0;
 #pragma unroll
-    for (int e = 7; e >= 0; e--) {
-        bits[e] = __float_as_uint(v[e]);
-        codes = codes * 16 + e2m1_of(fabsf(v[e]));
-    }
-    codes -= 0x4b000000u * 17; /* 2^23, of the first two: that of others leaves the word */
-    const unsigned even = __byte_perm(__byte_perm(bits[0], bits[2], 0x0073), __byte_perm(bits[4], bits[6], 0x0073),
-                                      0x5410),
-                   odd = __byte_perm(__byte_perm(bits[1], bits[3], 0x0073), __byte_perm(bits[5], bits[7], 0x0073),
-                                     0x5410);
-    return codes | (even >> 4 & 0x08080808u) | (odd & 0x80808080u);
+    for (int e = 7; e >= 0; e--) codes = codes * 16 + e2m1_of<Small>(fabsf(v[e]));
+    return codes - 0x4b000000u * 17; /* 2^23, of the first two: that of others leaves the word */
 }
 
-/* Codes of a pack's elements times a factor. */
-template <typename T, int V, int N>
+/* Codes of a pack's elements times a factor. Small: all products are below 7. */
+template <typename T, bool Small, int V, int N>
 __device__ inline void e2m1_codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
-    float v[V * pack_width<T>], eight[8] = {};
+    float v[V * pack_width<T>];
     quantize_scaled<T>(x, factor, v);
 #pragma unroll
     for (int n = 0; n < N; n++) {
+        float eight[8];
 #pragma unroll
         for (int e = 0; e < 8; e++) eight[e] = v[8 * n + e];
-        code[n] = e2m1_of_eight(eight);
+        code[n] = e2m1_magnitudes_of<Small>(eight);
+        if constexpr (sizeof(T) == 2)
+            code[n] |= e2m1_signs_of_words(x[n].x, x[n].y, x[n].z, x[n].w);
+        else
+            code[n] |= e2m1_signs_of(eight);
     }
 }
 

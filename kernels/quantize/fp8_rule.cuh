@@ -33,7 +33,7 @@ struct fp8_rule {
     }
 
     template <typename T, int V, int N>
-    static __device__ void codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
+    static __device__ void codes(const uint4 (&x)[V], unsigned, float factor, unsigned (&code)[N]) {
         fp8_codes<RIDGE_E4M3, T>(x, factor, code);
     }
 };

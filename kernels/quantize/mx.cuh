@@ -46,13 +46,13 @@ struct mx_rule {
     }
 
     template <typename T, int V, int N>
-    static __device__ void codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
+    static __device__ void codes(const uint4 (&x)[V], unsigned, float factor, unsigned (&code)[N]) {
         if constexpr (Element != RIDGE_E2M1)
             fp8_codes<Element, T>(x, factor, code);
         else if constexpr (std::is_same_v<T, __nv_bfloat16>)
             e2m1_codes_of_pairs(x, factor, code);
         else
-            e2m1_codes<T>(x, factor, code);
+            e2m1_codes<T, false>(x, factor, code);
     }
 };
 

@@ -8,7 +8,8 @@
  *         __device__ scale of(unsigned max_bits, bool inside) const;     max_bits >= 0x7f800000: one is not finite
  *         __device__ float factor(const scale &) const;                  what elements are multiplied by
  *         __device__ bool is_odd(const scale &) const;                   the block's codes are zeros
- *         template <typename T> static __device__ void codes(const uint4 (&x)[V], float factor, unsigned (&code)[words]);
+ *         template <typename T> static __device__ void codes(const uint4 (&x)[V], unsigned max_bits, float factor,
+ *                                                            unsigned (&code)[words]);
  *         __device__ void put_scales(const scale (&)[U], int64_t i, int64_t k, int apart, int lane, int cols) const;
  *     };                                                                 of U blocks `apart` from k on, cols columns
  *
@@ -64,28 +65,56 @@ __device__ inline uint4 quantize_load(const T *x, int j, int cols) {
     }
 }
 
-/* The largest magnitude of 16 bytes as bits of fp32. The bits of magnitudes have the order of the magnitudes, in 16 bits too, two
- * of which one instruction compares; those of infinity and NaN come last. */
-template <typename T>
-__device__ inline unsigned quantize_max_of(const uint4 &w) {
-    if constexpr (sizeof(T) == 4) {
-        constexpr unsigned all = 0x7fffffffu;
-        return umax(umax(w.x & all, w.y & all), umax(w.z & all, w.w & all));
-    } else {
-        constexpr unsigned all = 0x7fff7fffu;
-        const unsigned two = __vmaxu2(__vmaxu2(w.x & all, w.y & all), __vmaxu2(w.z & all, w.w & all));
-        float low, high;
-        unpack_pair(T(), umax(two & 0xffffu, two >> 16), &low, &high);
-        return __float_as_uint(low);
+/* Of two words of 16-bit elements: the larger magnitudes, whatever their signs; NaN when either is. */
+__device__ inline uint32_t max_magnitude_x2(__nv_bfloat16, uint32_t a, uint32_t b) {
+#if __CUDA_ARCH__ >= 860
+    uint32_t y;
+    asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+    return y;
+#else
+    return __vmaxu2(a & 0x7fff7fffu, b & 0x7fff7fffu); /* bits of magnitudes have their order, those of NaN come last */
+#endif
+}
+__device__ inline uint32_t max_magnitude_x2(__half, uint32_t a, uint32_t b) {
+#if __CUDA_ARCH__ >= 860
+    uint32_t y;
+    asm("max.NaN.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+    return y;
+#else
+    return __vmaxu2(a & 0x7fff7fffu, b & 0x7fff7fffu);
+#endif
+}
+
+/* The largest magnitude of some vectors as bits of fp32, of which those of infinity and NaN come last. 16-bit elements are compared
+ * two at a time. */
+template <int V>
+__device__ inline unsigned quantize_max_of(float, const uint4 (&x)[V]) {
+    constexpr unsigned all = 0x7fffffffu;
+    unsigned max = 0;
+#pragma unroll
+    for (int k = 0; k < V; k++)
+        max = umax(max, umax(umax(x[k].x & all, x[k].y & all), umax(x[k].z & all, x[k].w & all)));
+    return max;
+}
+template <typename T, int V>
+__device__ inline unsigned quantize_max_of(T, const uint4 (&x)[V]) {
+    unsigned max = 0;
+#pragma unroll
+    for (int k = 0; k < V; k++) {
+        const unsigned some =
+            max_magnitude_x2(T(), max_magnitude_x2(T(), x[k].x, x[k].y), max_magnitude_x2(T(), x[k].z, x[k].w));
+        max = k == 0 ? some : max_magnitude_x2(T(), max, some);
     }
+    max &= 0x7fff7fffu;
+    float low, high;
+    unpack_pair(T(), umax(max & 0xffffu, max >> 16), &low, &high);
+    return __float_as_uint(low);
 }
 
 /* That of a block, in all of its lanes. */
 template <int Lanes, typename T, int V>
 __device__ inline unsigned quantize_max(const uint4 (&x)[V]) {
-    unsigned max = 0;
-#pragma unroll
-    for (int k = 0; k < V; k++) max = umax(max, quantize_max_of<T>(x[k]));
+    unsigned max = quantize_max_of(T(), x);
 #pragma unroll
     for (int o = Lanes / 2; o > 0; o /= 2) max = umax(max, __shfl_xor_sync(~0u, max, o));
     return max;
@@ -151,7 +180,7 @@ __global__ void __launch_bounds__(quantize_threads) quantize_kernel(quantize_pro
         scales[u] = rule.of(max, j < cols);
         if (j >= left) continue; /* of all lanes */
         unsigned code[W * Rule::code_bits / 32];
-        Rule::template codes<T>(packs[u], rule.factor(scales[u]), code);
+        Rule::template codes<T>(packs[u], max, rule.factor(scales[u]), code);
 #pragma unroll
         for (unsigned &word : code) word = rule.is_odd(scales[u]) ? 0 : word;
         if (j < cols) quantize_put<Whole, Rule::code_bits>(q, j, cols, code);

@@ -38,10 +38,7 @@ __global__ void __launch_bounds__(square_threads) square_kernel(const square_pro
         const int64_t i = first + u * step;
         words[u] = quantize_load<Whole>(p.x + i * p.x_stride + j, 0, i < p.rows ? cols : 0);
     }
-    unsigned max = 0;
-#pragma unroll
-    for (int u = 0; u < packs; u++) max = umax(max, quantize_max_of<T>(words[u]));
-    max = __reduce_max_sync(~0u, max);
+    unsigned max = __reduce_max_sync(~0u, quantize_max_of(T(), words));
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = max;
     __syncthreads();
 #pragma unroll

@@ -42,9 +42,10 @@ struct nvfp4_rule {
     }
     /* rule_nvfp4_factor, by the steps of a division whose result is a normal number, without its branches. */
     __device__ float factor(const scale &of) const {
-        if (!(rule.tensor <= 0x1p100f)) return rule_nvfp4_factor(rule, of.code);
         const float x = rule_of_e4m3(of.code) * rule.tensor, near = rcp_approx_ftz(x);
-        return of.code == 0 ? 0.0f : fmaf(near, -fmaf(x, near, -1.0f), near);
+        float factor = fmaf(near, -fmaf(x, near, -1.0f), near);
+        if (!(rule.tensor <= 0x1p100f)) factor = rule_nvfp4_factor(rule, of.code);
+        return of.code == 0 ? 0.0f : factor;
     }
     __device__ bool is_odd(const scale &of) const { return of.code == RULE_E4M3_NAN; }
 
@@ -56,8 +57,11 @@ struct nvfp4_rule {
     }
 
     template <typename T, int V, int N>
-    static __device__ void codes(const uint4 (&x)[V], float factor, unsigned (&code)[N]) {
-        e2m1_codes<T>(x, factor, code);
+    static __device__ void codes(const uint4 (&x)[V], unsigned max_bits, float factor, unsigned (&code)[N]) {
+        if (__uint_as_float(max_bits) * factor >= 7.0f) /* the scale is at its largest, or among the smallest */
+            e2m1_codes<T, false>(x, factor, code);
+        else
+            e2m1_codes<T, true>(x, factor, code);
     }
 };
 
