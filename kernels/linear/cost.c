@@ -107,10 +107,11 @@ static double few_rows_mma(gemv_product product, double rows, double elements) {
 }
 /* Predictions stand beside times that were measured: they have to promise something. */
 static const double FEW_PREDICTED = 1.15;
-static double few_rows_tensor_cost(const gemv_plan *p, double elements, double outputs, int bytes) {
-    const double w = elements * bytes, tiles = up(outputs, 128.0 / bytes) * p->groups * (double)p->shares;
+/* lines: whole tiles of outputs, of each of the products beside each other. */
+static double few_rows_tensor_cost(const gemv_plan *p, double elements, double depth, double lines, int bytes) {
+    const double w = elements * bytes, tiles = lines / (128.0 / bytes) * p->groups * (double)p->shares;
     const double read = most(w / FEW_TENSOR, p->groups * w / FEW_TENSOR_L2);
-    return FEW_PREDICTED * (most(read, few_rows_mma(p->product, p->groups * p->rows, elements)) +
+    return FEW_PREDICTED * (most(read, few_rows_mma(p->product, p->groups * p->rows, depth * lines)) +
                             up(tiles, GEMV_BLOCKS) * (FEW_TILE + FEW_TILE_ROW * p->rows));
 }
 double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, gemv_product tensor,
@@ -122,8 +123,9 @@ double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64
     const double filled = blocks < sms ? blocks / sms : 1;
     const double by_ffma =
         most(bytes == 2 ? elements / FEW_WIDENED : 0, few_rows_flop(batch, elements) / FEW_FLOP / filled);
+    const double lines = up((double)outputs, 128.0 / bytes) * (128.0 / bytes) * (double)side;
     const double multiplied =
-        p.product == GEMV_FFMA ? by_ffma : few_rows_tensor_cost(&p, elements, (double)outputs * (double)side, bytes);
+        p.product == GEMV_FFMA ? by_ffma : few_rows_tensor_cost(&p, elements, (double)depth, lines, bytes);
     const double sums = 8.0 * (double)p.shares * (double)batch * (double)outputs * (double)side;
     return FEW_LAUNCH + FEW_START + most(elements * bytes / rate, multiplied) +
            ((double)outputs < FEW_OUTPUTS ? FEW_DEEP : 0) + (p.shares > 1 ? FEW_LAUNCH + sums / BYTES : 0);
