@@ -75,7 +75,7 @@ struct attention_tensor_row {
         }
         sum += added[0] + added[1];
     }
-    __device__ softmax_end end(void) const { return softmax_end(sum, softmax_rows::shift(most, factor()), sink_log2); }
+    __device__ softmax_end end(void) const { return softmax_end(sum, less, sink_log2); }
 };
 
 /* Thirty-two of a row's sums. */
@@ -89,9 +89,18 @@ struct tensor_sums {
 #pragma unroll
         for (int i = 0; i < 32; i++) words[i] = __float_as_uint(__uint_as_float(words[i]) * by);
     }
+    /* To a row of the result that has so many columns more: whole pieces of 16 bytes, or elements. */
     template <typename T>
-    __device__ uint32_t two(T, int i) const {
-        return cvt_rn_x2(T(), __uint_as_float(words[i]), __uint_as_float(words[i + 1]));
+    __device__ void store(T *to, int columns, bool in_pieces) const {
+        const auto two = [&](int i) {
+            return cvt_rn_x2(T(), __uint_as_float(words[i]), __uint_as_float(words[i + 1]));
+        };
+#pragma unroll
+        for (int i = 0; i < 32; i += 8)
+            if (in_pieces && i < columns) st_global_v4(to + i, uint4{two(i), two(i + 2), two(i + 4), two(i + 6)});
+#pragma unroll
+        for (int i = 0; i < 32; i++)
+            if (!in_pieces && i < columns) to[i] = from_float<T>(__uint_as_float(words[i]));
     }
 };
 
@@ -107,28 +116,18 @@ __device__ inline void attention_tensor_rescale(uint32_t sums, float by) {
     tcgen05_wait_st();
 }
 
-/* The result of the thread's row: by the whole warp, whose loads are one; `row` may be none. */
+/* The result of the thread's row, which may be none. By whole warps: loads are theirs. */
 template <class S>
 __device__ inline void attention_tensor_store(const attention_args &a, const attention_place &place, int row,
                                               uint32_t sums, const softmax_end &end) {
-    using T = typename S::T;
-    T *const out = attention_row<S>(a, place, row);
+    typename S::T *const out = attention_row<S>(a, place, row);
 #pragma unroll 1
     for (int column = 0; column < S::V; column += 32) {
         tensor_sums some;
+        __syncwarp();
         some.load(sums + (uint32_t)column);
         some.multiply(end.by);
-        if (row >= a.m) continue;
-#pragma unroll
-        for (int piece = 0; piece < 32; piece += 8) {
-            const uint4 words = {some.two(T(), piece), some.two(T(), piece + 2), some.two(T(), piece + 4),
-                                 some.two(T(), piece + 6)};
-            if (a.out_in_pieces && column + piece < a.values) st_global_v4(out + column + piece, words);
-        }
-        if (a.out_in_pieces) continue;
-#pragma unroll
-        for (int i = 0; i < 32; i++)
-            if (column + i < a.values) out[column + i] = from_float<T>(__uint_as_float(some.words[i]));
+        some.store(out + column, row < a.m ? a.values - column : 0, a.out_in_pieces);
     }
     if (row < a.m) *attention_lse<S>(a, place, row) = end.lse;
 }
