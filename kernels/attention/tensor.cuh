@@ -26,21 +26,23 @@
 
 namespace ridge {
 
-/* Depth: dimensions of q, k and v, which the tile pads; Shaped: see attention_shape. M: queries of a block, `rows` those of a
+/* Depth: dimensions of q, k and v, which the tile pads; Shaped, Lie: see attention_shape. M: queries of a block, `rows` those of a
  * tile. */
-template <typename Type, int Depth, bool Shaped>
+template <typename Type, int Depth, bool Shaped, attention_keys_lie Lie = attention_keys_lie::in_rows>
 struct attention_tensor_shape {
     using T = Type;
     using O = Type;
     static constexpr int D = Depth, V = Depth, N = 128, tiles = 2, rows = 128, M = tiles * rows,
                          stages = D > 64 ? 2 : 4;
     static constexpr int threads = 128 * (1 + tiles);
-    static constexpr bool shaped = Shaped, packed = false, parted = false, varlen = false, paged = false, spans = false;
+    static constexpr bool shaped = Shaped, packed = false, parted = false, paged = false;
+    static constexpr bool varlen = Lie == attention_keys_lie::in_sequences, spans = varlen;
     static constexpr int q_bytes = rows * D * 2, k_bytes = N * D * 2, v_bytes = N * V * 2;
     static constexpr int bytes = tiles * q_bytes + stages * (k_bytes + v_bytes);
     static constexpr int sums_at = tiles * N, columns = 512; /* of tensor memory: scores of both tiles, their sums */
     static constexpr int first_registers = 56, row_registers = 224;
     static_assert(D % 64 == 0 && D <= 128 && sums_at + tiles * V <= columns, "boxes; tensor memory");
+    static_assert(Lie != attention_keys_lie::in_pages, "a thread loads");
     static_assert(bytes <= 226 * 1024, "shared memory");
     static_assert(first_registers + tiles * row_registers <= registers_of_warpgroups(threads),
                   "setmaxnreg would wait for registers that the block has not");
@@ -127,7 +129,8 @@ struct attention_tensor_steps {
     }
     __device__ bool has(int tile, int step) const { return step >= of[tile].first && step <= of[tile].last; }
     __device__ static attention_steps of_tile(const attention_args &a, const attention_place &place) {
-        return place.m < a.m ? attention_steps_of<attention_tensor_tile<S>>(a, place) : attention_steps{0, -1};
+        if (place.m >= attention_row_end<S>(a, place)) return {0, -1};
+        return attention_steps_of<attention_tensor_tile<S>>(a, place);
     }
 };
 

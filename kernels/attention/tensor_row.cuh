@@ -18,12 +18,15 @@ struct attention_tensor_row {
     int first, last; /* queries of the warp; last < first: none exists */
     float slope, sink_log2;
     float most, less, sum; /* as in softmax_rows_of; less: the maximum's shift */
+    attention_span span;   /* where S::spans */
 
     explicit __device__ attention_tensor_row(const attention_args &args) : a(args) {}
     /* The row of another tile, which begins at place.m. */
     __device__ void begin(const attention_place &place) {
         query = place.m + thread_of_warpgroup();
-        first = place.m + thread_of_warpgroup() / 32 * 32, last = min(first + 31, a.m - 1);
+        first = place.m + thread_of_warpgroup() / 32 * 32;
+        last = min(first + 31, attention_row_end<S>(a, place) - 1);
+        if constexpr (S::spans) span = place.span;
         slope = S::shaped && a.slope ? a.slope[place.head] : 0.0f;
         sink_log2 = S::shaped && a.sink ? a.sink[place.head] * LOG2_E : -INFINITY;
         most = -INFINITY, less = 0.0f, sum = 0.0f;
@@ -33,14 +36,15 @@ struct attention_tensor_row {
 
     __device__ void apply(float (&scores)[S::N], int step) const {
         const int begin = step * S::N;
-        const attention_keys all = {0, a.n};
+        const attention_mask mask = attention_mask_at<S>(a, span);
+        const attention_keys all = attention_all_keys<S>(a, span);
         if constexpr (S::shaped) {
-            const int ahead = query + a.mask.shift - begin;
+            const int ahead = query + mask.shift - begin;
 #pragma unroll
             for (int i = 0; i < S::N; i++) scores[i] = attention_bent(scores[i], a.scale, a.softcap, slope, ahead - i);
         }
-        if (first <= last && attention_sees_all(a.mask, first, last, begin, begin + S::N, all)) return;
-        const attention_keys keys = attention_keys_among(a.mask, query, query, all);
+        if (first <= last && attention_sees_all(mask, first, last, begin, begin + S::N, all)) return;
+        const attention_keys keys = attention_keys_among(mask, query, query, all);
         const int before = begin - keys.begin;
         const unsigned seen = (unsigned)max(keys.end - keys.begin, 0);
 #pragma unroll
@@ -121,15 +125,16 @@ template <class S>
 __device__ inline void attention_tensor_store(const attention_args &a, const attention_place &place, int row,
                                               uint32_t sums, const softmax_end &end) {
     typename S::T *const out = attention_row<S>(a, place, row);
+    const bool exists = row < attention_row_end<S>(a, place);
 #pragma unroll 1
     for (int column = 0; column < S::V; column += 32) {
         tensor_sums some;
         __syncwarp();
         some.load(sums + (uint32_t)column);
         some.multiply(end.by);
-        some.store(out + column, row < a.m ? a.values - column : 0, a.out_in_pieces);
+        some.store(out + column, exists ? a.values - column : 0, a.out_in_pieces);
     }
-    if (row < a.m) *attention_lse<S>(a, place, row) = end.lse;
+    if (exists) *attention_lse<S>(a, place, row) = end.lse;
 }
 
 }  // namespace ridge

@@ -6,6 +6,7 @@
 ATTENTION_TILES(DECLARE)
 ATTENTION_TENSOR_TILES(DECLARE)
 ATTENTION_VARLEN_TILES(DECLARE_VARLEN)
+ATTENTION_TENSOR_TILES(DECLARE_VARLEN)
 RIDGE_CUDA_DECLARE(attention_cuda_any);
 RIDGE_CUDA_DECLARE(attention_varlen_cuda_any);
 
@@ -21,6 +22,7 @@ RIDGE_CUDA_DECLARE(attention_varlen_cuda_any);
 #define TILE_WAY(...) WAY(90, attention_cuda_, __VA_ARGS__)
 #define TENSOR_WAY(...) WAY(100, attention_cuda_, __VA_ARGS__)
 #define VARLEN_WAY(...) WAY(90, attention_varlen_cuda_, __VA_ARGS__)
+#define VARLEN_TENSOR_WAY(...) WAY(100, attention_varlen_cuda_, __VA_ARGS__)
 #define ANY_WAY(run_)                                               \
     {.name = "any",                                                 \
      .idea = "64 queries by 32 keys, operands as they lie, by mma", \
@@ -29,5 +31,5 @@ RIDGE_CUDA_DECLARE(attention_varlen_cuda_any);
 
 const ridge_way attention_cuda_ways[ATTENTION_CUDA_WAYS] = {ATTENTION_TILES(TILE_WAY) ATTENTION_TENSOR_TILES(TENSOR_WAY)
                                                                 ANY_WAY(attention_cuda_any)};
-const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS] = {ATTENTION_VARLEN_TILES(VARLEN_WAY)
-                                                                    ANY_WAY(attention_varlen_cuda_any)};
+const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS] = {
+    ATTENTION_VARLEN_TILES(VARLEN_WAY) ATTENTION_TENSOR_TILES(VARLEN_TENSOR_WAY) ANY_WAY(attention_varlen_cuda_any)};

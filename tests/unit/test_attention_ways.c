@@ -66,6 +66,9 @@ static void blackwell_has_ways_of_its_own(void **state) {
         memcpy(c.dim, of_rows[i].dim, sizeof of_rows[i].dim);
         ridge_problem_dense(ridge_target_find("attention"), &c, &b200, &p);
         assert_string_equal(chosen(attention_cuda_ways, ATTENTION_CUDA_WAYS, &p), of_rows[i].way);
+        c.dim[ATTENTION_SEQUENCES] = 4;
+        ridge_problem_dense(ridge_target_find("attention_varlen"), &c, &b200, &p);
+        assert_string_equal(chosen(attention_varlen_ways, ATTENTION_VARLEN_WAYS, &p), of_rows[i].way);
     }
 }
 
