@@ -21,6 +21,12 @@ __device__ inline float attention_capped(float x, float softcap) {
     const float power = ex2_approx_ftz(x * (rcp_approx_ftz(softcap) * (2.0f * LOG2_E)));
     return softcap - 2.0f * softcap * rcp_approx_ftz(power + 1.0f);
 }
+/* A product becomes a score, as an exponent of two. ahead: keys that the query is ahead of this one. */
+__device__ inline float attention_bent(float x, float scale, float softcap, float slope, int ahead) {
+    x *= scale;
+    if (softcap > 0.0f) x = attention_capped(x, softcap);
+    return (x - slope * fabsf((float)ahead)) * LOG2_E;
+}
 
 template <class S>
 struct attention_scores_of {
@@ -77,9 +83,7 @@ struct attention_scores_of {
     __device__ void bend(float (&scores)[S::scores], int step) const {
         const int ahead = query[Which] + mask().shift - step * S::N - fragment_column(); /* of the thread's first key */
         each_of_row<Which>(scores, [&](float &x, int i) {
-            x *= scale();
-            if (a.softcap > 0.0f) x = attention_capped(x, a.softcap);
-            x = (x - slope[Which % heads] * fabsf((float)(ahead - i / 2 * 8 - i % 2))) * LOG2_E;
+            x = attention_bent(x, scale(), a.softcap, slope[Which % heads], ahead - i / 2 * 8 - i % 2);
         });
     }
     template <int Which>
@@ -94,6 +98,19 @@ struct attention_scores_of {
 };
 
 /* ---- softmax ---- */
+
+/* Of a row that has all its exponentials: what its sums of values are multiplied by, and its natural logarithm. all: their sum;
+ * own: what they are relative to; sink: an exponent of two that joins them, -inf for none. */
+struct softmax_end {
+    float by, lse;
+    __device__ softmax_end(float all, float own, float sink) {
+        const float top = all == 0.0f ? sink : fmaxf(own, sink);
+        const float kept = all == 0.0f ? 0.0f : ex2_approx_ftz(own - top);
+        const float total = all * kept + (sink == -INFINITY ? 0.0f : ex2_approx_ftz(sink - top));
+        by = all == 0.0f ? 0.0f : kept / total;
+        lse = total == 0.0f ? -INFINITY : (top + log2f(total)) * LN_2;
+    }
+};
 
 /* Maximum and sum of a thread's two rows so far. `most` is what exponents are relative to, the same in the four threads
  * of a row; sums are the thread's own. Lag: by how many powers of two it may lag behind the maximum (forward.cuh). Raised:
@@ -113,6 +130,16 @@ struct softmax_rows_of {
     __device__ static float shift(float most, float factor) {
         return most == -INFINITY ? 0.0f : most * factor - RAISED;
     }
+    /* The maximum follows scores of which `top` is the largest, or lags. less: its shift. Returns what earlier sums are
+     * multiplied by. */
+    __device__ static float follow(float &most, float &less, float top, float factor) {
+        const float before = most;
+        const bool follows = !((top - before) * factor <= LAG);
+        if (follows) most = fmaxf(top, before);
+        less = shift(most, factor);
+        /* Exactly 1 where the maximum stays: a fused multiply-add would leave what its product was rounded by. */
+        return follows ? ex2_approx_ftz(before * factor - RAISED - less) : 1.0f;
+    }
 
     /* Scores become exponentials. Returns what sums of earlier steps are multiplied by. */
     template <int Count>
@@ -124,13 +151,8 @@ struct softmax_rows_of {
     __device__ void finish(float factor, const float (&sinks)[Heads]) {
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            const float sink = sinks[r % Heads];
-            const float all = quad_sum(sum[r]), own = shift(most[r], factor);
-            const float top = all == 0.0f ? sink : fmaxf(own, sink);
-            const float kept = all == 0.0f ? 0.0f : ex2_approx_ftz(own - top);
-            const float total = all * kept + (sink == -INFINITY ? 0.0f : ex2_approx_ftz(sink - top));
-            by[r] = all == 0.0f ? 0.0f : kept / total;
-            lse[r] = total == 0.0f ? -INFINITY : (top + log2f(total)) * LN_2;
+            const softmax_end end(quad_sum(sum[r]), shift(most[r], factor), sinks[r % Heads]);
+            by[r] = end.by, lse[r] = end.lse;
         }
     }
 
@@ -140,12 +162,8 @@ struct softmax_rows_of {
         float tops[2] = {-INFINITY, -INFINITY}, added = 0.0f; /* two: each maximum waits for the one before */
         each_of_row<Which>(scores, [&](float x, int i) { tops[i % 2] = fmaxf(tops[i % 2], x); });
         const float top = quad_max(fmaxf(tops[0], tops[1]));
-        const float before = most[Which];
-        const bool follows = !((top - before) * factor <= LAG);
-        if (follows) most[Which] = fmaxf(top, before);
-        const float less = shift(most[Which], factor);
-        /* Exactly 1 where the maximum stays: a fused multiply-add would leave what its product was rounded by. */
-        const float kept = follows ? ex2_approx_ftz(before * factor - RAISED - less) : 1.0f;
+        float less;
+        const float kept = follow(most[Which], less, top, factor);
         each_of_row<Which>(scores, [&](float &x, int) { x = ex2_approx_ftz(x * factor - less), added += x; });
         sum[Which] = sum[Which] * kept + added;
         return kept;

@@ -38,6 +38,13 @@
 #define ATTENTION_TILE_128(X) X(tile_128, 128, 128, 128, 2, false, 1.54, 2.6, "128 queries by 128 keys, d to 128")
 #define ATTENTION_TILE_256(X) X(tile_256, 256, 256, 80, 2, false, 1.88, 4.0, "128 queries by 80 keys, d to 256")
 
+/* Those by tcgen05 (compute capability 10.0), likewise: groups of 64 rows are four, which are two tiles of tensor memory. step_us,
+ * tile_us: estimates, and nobody here has measured any. At a B200's published rates the exponentials of a step take 1.1, its products
+ * 1.1 at d = 128 and 0.6 at 64. */
+#define ATTENTION_TENSOR_TILES(X)                                                                 \
+    X(tensor_64, 64, 64, 128, 4, false, 1.6, 3.0, "256 queries by 128 keys, d to 64, by tcgen05") \
+    X(tensor_128, 128, 128, 128, 4, false, 1.7, 3.0, "256 queries by 128 keys, d to 128, by tcgen05")
+
 typedef struct attention_tile {
     int depth, values, keys, groups;
     bool packed;

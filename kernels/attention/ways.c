@@ -4,27 +4,32 @@
 #define DECLARE(name, ...) RIDGE_CUDA_DECLARE(attention_cuda_##name);
 #define DECLARE_VARLEN(name, ...) RIDGE_CUDA_DECLARE(attention_varlen_cuda_##name);
 ATTENTION_TILES(DECLARE)
+ATTENTION_TENSOR_TILES(DECLARE)
 ATTENTION_VARLEN_TILES(DECLARE_VARLEN)
+ATTENTION_TENSOR_TILES(DECLARE_VARLEN)
 RIDGE_CUDA_DECLARE(attention_cuda_any);
 RIDGE_CUDA_DECLARE(attention_varlen_cuda_any);
 
-/* Code of wgmma and setmaxnreg is for 9.0 alone. */
-#define WAY(run_, name_, depth_, values_, keys_, groups_, packed_, step_, tile_, idea_) \
-    {.name = #name_,                                                                    \
-     .idea = idea_,                                                                     \
-     .needs = 90,                                                                       \
-     .below = 91,                                                                       \
-     .plan = attention_wgmma_plan,                                                      \
-     .run = RIDGE_CUDA(run_##name_),                                                    \
+/* Code of wgmma and setmaxnreg is for 9.0 alone, that of tcgen05 for 10.0. */
+#define WAY(capability_, run_, name_, depth_, values_, keys_, groups_, packed_, step_, tile_, idea_) \
+    {.name = #name_,                                                                                 \
+     .idea = idea_,                                                                                  \
+     .needs = capability_,                                                                           \
+     .below = (capability_) + 1,                                                                     \
+     .plan = attention_wgmma_plan,                                                                   \
+     .run = RIDGE_CUDA(run_##name_),                                                                 \
      .own = &(const attention_tile){depth_, values_, keys_, groups_, packed_, step_, tile_}},
-#define TILE_WAY(...) WAY(attention_cuda_, __VA_ARGS__)
-#define VARLEN_WAY(...) WAY(attention_varlen_cuda_, __VA_ARGS__)
+#define TILE_WAY(...) WAY(90, attention_cuda_, __VA_ARGS__)
+#define TENSOR_WAY(...) WAY(100, attention_cuda_, __VA_ARGS__)
+#define VARLEN_WAY(...) WAY(90, attention_varlen_cuda_, __VA_ARGS__)
+#define VARLEN_TENSOR_WAY(...) WAY(100, attention_varlen_cuda_, __VA_ARGS__)
 #define ANY_WAY(run_)                                               \
     {.name = "any",                                                 \
      .idea = "64 queries by 32 keys, operands as they lie, by mma", \
      .plan = attention_any_plan,                                    \
      .run = RIDGE_CUDA(run_)},
 
-const ridge_way attention_cuda_ways[ATTENTION_CUDA_WAYS] = {ATTENTION_TILES(TILE_WAY) ANY_WAY(attention_cuda_any)};
-const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS] = {ATTENTION_VARLEN_TILES(VARLEN_WAY)
-                                                                    ANY_WAY(attention_varlen_cuda_any)};
+const ridge_way attention_cuda_ways[ATTENTION_CUDA_WAYS] = {ATTENTION_TILES(TILE_WAY) ATTENTION_TENSOR_TILES(TENSOR_WAY)
+                                                                ANY_WAY(attention_cuda_any)};
+const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS] = {
+    ATTENTION_VARLEN_TILES(VARLEN_WAY) ATTENTION_TENSOR_TILES(VARLEN_TENSOR_WAY) ANY_WAY(attention_varlen_cuda_any)};

@@ -1,4 +1,4 @@
-/* Attention over pages on a GPU: which way takes which calls, computed without a device. */
+/* Attention on a GPU, over pages and by tcgen05: which way takes which calls, computed without a device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,9 @@
 #include <cmocka.h>
 
 #include "attention/paged.h"
+#include "attention/ways.h"
 
-static const ridge_abilities h200 = {.sm = 90, .sm_count = 132};
+static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, b200 = {.sm = 100, .sm_count = 148};
 
 /* m, batch, heads, page, kv_heads, d, pages, blocks */
 static const struct {
@@ -23,14 +24,15 @@ static const struct {
 };
 
 /* As ridge_way_choose, in builds without CUDA too. */
-static const char *chosen(const ridge_problem *p) {
+static const char *chosen(const ridge_way *ways, int n, const ridge_problem *p) {
     const ridge_way *best = NULL;
     double least = 0;
-    for (int w = 0; w < ATTENTION_PAGED_WAYS; w++) {
-        const ridge_plan plan = attention_paged_ways[w].plan(&attention_paged_ways[w], p);
+    for (int w = 0; w < n; w++) {
+        if (p->here.sm < ways[w].needs || (ways[w].below && p->here.sm >= ways[w].below)) continue;
+        const ridge_plan plan = ways[w].plan(&ways[w], p);
         if (plan.refusal) continue;
         assert_true(plan.us > 0 && plan.traffic.read > 0);
-        if (!best || plan.us < least) best = &attention_paged_ways[w], least = plan.us;
+        if (!best || plan.us < least) best = &ways[w], least = plan.us;
     }
     assert_non_null(best);
     return best->name;
@@ -43,13 +45,37 @@ static void calls_have_their_ways(void **state) {
         ridge_problem p;
         memcpy(c.dim, calls[i].dim, sizeof calls[i].dim);
         ridge_problem_dense(ridge_target_find("attention_paged"), &c, &h200, &p);
-        assert_string_equal(chosen(&p), calls[i].way);
+        assert_string_equal(chosen(attention_paged_ways, ATTENTION_PAGED_WAYS, &p), calls[i].way);
+    }
+}
+
+/* m, batch, heads, n, kv_heads, d, v. */
+static void blackwell_has_ways_of_its_own(void **state) {
+    (void)state;
+    static const struct {
+        int64_t dim[7];
+        const char *way;
+    } of_rows[] = {
+        {{4096, 4, 16, 4096, 16, 128, 128}, "tensor_128"}, {{1024, 16, 16, 1024, 16, 64, 64}, "tensor_64"},
+        {{2048, 1, 8, 2048, 2, 96, 72}, "tensor_128"},     {{4096, 4, 8, 4096, 8, 256, 256}, "any"},
+        {{2048, 1, 8, 2048, 8, 100, 128}, "any"}, /* rows between 16-byte boundaries */
+    };
+    for (size_t i = 0; i < sizeof of_rows / sizeof of_rows[0]; i++) {
+        ridge_case c = {.dtype = RIDGE_BF16, .option = {0, 1, -1, -1}};
+        ridge_problem p;
+        memcpy(c.dim, of_rows[i].dim, sizeof of_rows[i].dim);
+        ridge_problem_dense(ridge_target_find("attention"), &c, &b200, &p);
+        assert_string_equal(chosen(attention_cuda_ways, ATTENTION_CUDA_WAYS, &p), of_rows[i].way);
+        c.dim[ATTENTION_SEQUENCES] = 4;
+        ridge_problem_dense(ridge_target_find("attention_varlen"), &c, &b200, &p);
+        assert_string_equal(chosen(attention_varlen_ways, ATTENTION_VARLEN_WAYS, &p), of_rows[i].way);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_have_their_ways),
+        cmocka_unit_test(blackwell_has_ways_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

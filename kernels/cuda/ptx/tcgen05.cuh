@@ -6,6 +6,7 @@
  *   tcgen05_alloc, tcgen05_dealloc      by one whole warp: columns, a power of two from 32 to 512
  *   tcgen05_mma, tcgen05_cp             by one thread; they return at once, and its commit arrives at an mbarrier
  *   tcgen05_ld                          by a whole warp: a thread has its lane's columns, once tcgen05_wait_ld() is over
+ *   tcgen05_st                          by a whole warp: its lanes have the columns, once tcgen05_wait_st() is over
  *   tcgen05_fence_…_thread_sync         on both sides of what orders tcgen05 of one thread behind tcgen05 of another
  *
  * Group: 1, or 2 for a pair of CTAs whose ranks in their cluster differ in the last bit; all of a kernel's tcgen05 has the same.
@@ -44,6 +45,15 @@ __device__ inline void tcgen05_mma_f16(uint32_t d, uint64_t a, uint64_t b, uint3
         "{\n.reg .pred add;\nsetp.ne.b32 add, %4, 0;\n"
         "tcgen05.mma.cta_group::%5.kind::f16 [%0], %1, %2, %3, add;\n}" ::"r"(d),
         "l"(a), "l"(b), "r"(instruction), "r"(accumulate), "n"(Group)
+        : "memory");
+}
+/* The same with A in tensor memory: row r in lane r, two elements a column, eight columns. */
+__device__ inline void tcgen05_mma_f16_of_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction,
+                                                 int accumulate) {
+    asm volatile(
+        "{\n.reg .pred add;\nsetp.ne.b32 add, %4, 0;\n"
+        "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, add;\n}" ::"r"(d),
+        "r"(a), "l"(b), "r"(instruction), "r"(accumulate)
         : "memory");
 }
 /* Four bits with a scale for each 16 of K, sums in fp32: 64 elements of K, both lines along K. The scales are ue4m3, in tensor
@@ -102,6 +112,20 @@ __device__ inline void tcgen05_ld_x32(unsigned *v, uint32_t address) {
         : "r"(address)
         : "memory");
 }
+/* From registers to thirty-two columns of the warp's 32 lanes. */
+__device__ inline void tcgen05_st_x32(uint32_t address, const unsigned (&v)[32]) {
+    asm volatile(
+        "tcgen05.st.sync.aligned.32x32b.x32.b32 [%0], "
+        "{%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
+        "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32};" ::"r"(address),
+        "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(v[4]), "r"(v[5]), "r"(v[6]), "r"(v[7]), "r"(v[8]), "r"(v[9]),
+        "r"(v[10]), "r"(v[11]), "r"(v[12]), "r"(v[13]), "r"(v[14]), "r"(v[15]), "r"(v[16]), "r"(v[17]), "r"(v[18]),
+        "r"(v[19]), "r"(v[20]), "r"(v[21]), "r"(v[22]), "r"(v[23]), "r"(v[24]), "r"(v[25]), "r"(v[26]), "r"(v[27]),
+        "r"(v[28]), "r"(v[29]), "r"(v[30]), "r"(v[31])
+        : "memory");
+}
+/* Waits for the warp's stores. */
+__device__ inline void tcgen05_wait_st(void) { asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory"); }
 /* Waits for the warp's loads. No use of what was loaded moves before it. */
 template <int N>
 __device__ inline void tcgen05_wait_ld(unsigned (&v)[N]) {
