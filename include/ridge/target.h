@@ -339,7 +339,7 @@ RIDGE_API ridge_arithmetic ridge_variant_arithmetic(const struct ridge_target *t
                                                     const ridge_case *c, const ridge_abilities *here);
 
 /* Declares fn_scalar, fn_avx2, … ; names them in a variant; defines one of them inside a cpu*.c (where the build sets
- * RIDGE_ISA): `ridge_status RIDGE_ISA_FN(l2norm_cpu_optimized)(const ridge_call *call)`. */
+ * RIDGE_ISA): `ridge_status RIDGE_ISA_FN(memory_bound_cpu_optimized)(const ridge_call *call)`. */
 #define RIDGE_JOIN2(a, b) a##_##b
 #define RIDGE_JOIN(a, b) RIDGE_JOIN2(a, b)
 #define RIDGE_ISA_FN(fn) RIDGE_JOIN(fn, RIDGE_ISA)
@@ -370,7 +370,7 @@ RIDGE_API ridge_arithmetic ridge_variant_arithmetic(const struct ridge_target *t
     { fn }
 #endif
 
-/* The same for a GPU: `extern "C" ridge_status l2norm_cuda_optimized(const ridge_call *call)` in a cuda*.cu. A build
+/* The same for a GPU: `extern "C" ridge_status memory_bound_cuda_optimized(const ridge_call *call)` in a cuda*.cu. A build
  * without CUDA lists the variant as unavailable. */
 #define RIDGE_CUDA_DECLARE(fn) ridge_status fn(const ridge_call *)
 #ifdef RIDGE_HAVE_CUDA

@@ -510,14 +510,6 @@ static void pass(work *w, bool losses, bool gradients, ridge_team *team) {
     }
 }
 
-/* Gradients of an empty batch: zero. */
-static void clear_gradients(const linear_ce *job) {
-    for (int64_t c = 0; c < job->classes; c++) {
-        job->db[c] = 0;
-        for (int64_t d = 0; d < job->depth; d++) job->dw[c * job->dw_class + d * job->dw_depth] = 0;
-    }
-}
-
 ridge_status RIDGE_ISA_FN(linear_ce_fused)(const linear_ce *job) {
     const bool losses = job->loss != NULL, gradients = job->dx != NULL;
     ridge_team *team = (double)job->rows * (double)job->depth * (double)job->classes < alone ? NULL : job->team;
@@ -536,7 +528,7 @@ ridge_status RIDGE_ISA_FN(linear_ce_fused)(const linear_ce *job) {
     w.thread_floats = w.rows_block * (KC + w.block) + most_rows * LINEAR_CE_NR + 3 * LINEAR_CE_PAD;
     w.sums = w.thread + threads * w.thread_floats;
     w.apart = linear_ce_apart(job->classes, job->depth, threads);
-    if (gradients && job->rows == 0) clear_gradients(job);
+    if (gradients && job->rows == 0) linear_ce_clear_gradients(job);
     if (losses && gradients && w.block == job->classes) {
         pass(&w, true, true, team);
         return RIDGE_OK;

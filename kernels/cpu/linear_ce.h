@@ -65,11 +65,18 @@ static inline float linear_ce_loss(const linear_ce *job, int64_t row, float lse,
     return job->z_loss > 0 || job->z_loss < 0 ? loss + job->z_loss * lse * lse : loss;
 }
 
+/* Gradients of an empty batch: zero. */
+static inline void linear_ce_clear_gradients(const linear_ce *job) {
+    for (int64_t c = 0; c < job->classes; c++) {
+        job->db[c] = 0;
+        for (int64_t d = 0; d < job->depth; d++) job->dw[c * job->dw_class + d * job->dw_depth] = 0;
+    }
+}
+
 /* Fused kernel: logits of a block of rows and classes exist only in cache. */
 #define LINEAR_CE_DECLARE(isa) ridge_status linear_ce_fused_##isa(const linear_ce *job);
 RIDGE_ISA_LIST(LINEAR_CE_DECLARE)
 #undef LINEAR_CE_DECLARE
-size_t linear_ce_fused_scratch(const ridge_case *c, bool gradients, int threads);
 
 /* Softmax, loss and gradient of n rows of logits without bias, z[i * classes + j], from row `row` on. Loss and lse are
  * written; with dloss G replaces the logits. */
@@ -92,7 +99,6 @@ static inline int64_t linear_ce_chunk_rows(int64_t rows, int64_t classes) {
     const int64_t chunks = (rows + most - 1) / most;
     return chunks > 0 ? (rows + chunks - 1) / chunks : 0;
 }
-size_t linear_ce_chunks_scratch(const ridge_case *c, bool gradients, int threads);
 
 /* Block sizes of the fused kernel; maxima over all instruction sets. */
 #define LINEAR_CE_NR 32         /* most rows per strip */

@@ -90,20 +90,12 @@ static void make_dw(const chunk *k, void *scratch) {
     gemm_product_best(&dw, scratch, job->team);
 }
 
-/* Gradients of an empty batch: zero. */
-static void clear_gradients(const linear_ce *job) {
-    for (int64_t c = 0; c < job->classes; c++) {
-        job->db[c] = 0;
-        for (int64_t d = 0; d < job->depth; d++) job->dw[c * job->dw_class + d * job->dw_depth] = 0;
-    }
-}
-
 ridge_status RIDGE_ISA_FN(linear_ce_chunks)(const linear_ce *job) {
     const int64_t rows = linear_ce_chunk_rows(job->rows, job->classes);
     ridge_team *team = rows * job->classes < LINEAR_CE_ALONE ? NULL : job->team;
     float *z = job->scratch;
     void *scratch = z + (rows * job->classes + LINEAR_CE_PAD) / LINEAR_CE_PAD * LINEAR_CE_PAD;
-    if (job->dx && job->rows == 0) clear_gradients(job);
+    if (job->dx && job->rows == 0) linear_ce_clear_gradients(job);
     for (int64_t row = 0; row < job->rows; row += rows) {
         chunk k = {job, row, job->rows - row < rows ? job->rows - row : rows, z};
         make_logits(&k, scratch);

@@ -139,11 +139,6 @@ static ridge_status products(const linear_ce *job, const linear_ce_library *l, c
                       job->dw_class);
 }
 
-static void clear_gradients(const linear_ce *job) {
-    for (int64_t c = 0; c < job->classes; c++)
-        for (int64_t d = 0; d < job->depth; d++) job->dw[c * job->dw_class + d * job->dw_depth] = 0;
-}
-
 ridge_status RIDGE_ISA_FN(linear_ce_unfused)(const linear_ce *job, const linear_ce_library *library) {
     const work w = {job, job->scratch};
     const bool turned = job->w_depth != 1; /* [depth][classes] */
@@ -155,6 +150,6 @@ ridge_status RIDGE_ISA_FN(linear_ce_unfused)(const linear_ce *job, const linear_
     if (!job->dx) return RIDGE_OK;
     on_all(&w, library, classes_fn);
     if (job->rows > 0) return products(job, library, w.z);
-    clear_gradients(job);
+    linear_ce_clear_gradients(job);
     return RIDGE_OK;
 }

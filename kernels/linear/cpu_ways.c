@@ -44,13 +44,11 @@ typedef struct fused_shares {
 } fused_shares;
 static const fused_shares fused_avx2 = {1.15, 1.2}, fused_avx512 = {1.05, 0.2};
 
-const char *linear_cpu_refuses(const ridge_way *way, const ridge_problem *p) {
-    const linear_facts f = facts_of(way->own, p);
-    if (way->number != LINEAR_WAY_WIDE) return NULL;
-    if (f.columns) return "for a row-major w";
-    if (f.classes < 2 * 16 || f.classes > 256 || f.classes % 16 > LINEAR_WIDE_REST)
+static const char *wide_refuses(const linear_facts *f) {
+    if (f->columns) return "for a row-major w";
+    if (f->classes < 2 * 16 || f->classes > 256 || f->classes % 16 > LINEAR_WIDE_REST)
         return "for 32 to 256 classes that nearly fill vectors";
-    return f.classes * f.depth <= LINEAR_WIDE_W ? NULL : "for a w that stays in L2";
+    return f->classes * f->depth <= LINEAR_WIDE_W ? NULL : "for a w that stays in L2";
 }
 
 /* ---- costs of a head, in beats of a thread ---- */
@@ -102,35 +100,39 @@ static double wide_beats(const linear_facts *f) {
 }
 
 /* Microseconds. Threads share the rows, or the classes: either way they read one of x and w each. */
-double linear_cpu_cost(const ridge_way *way, const ridge_problem *p) {
+static double cost_of(int way, const linear_facts *f, const ridge_problem *p) {
     static double (*const beats[])(const linear_facts *) = {
         [LINEAR_WAY_WIDE] = wide_beats, [LINEAR_WAY_FUSED] = fused_beats, [LINEAR_WAY_PRODUCT] = product_beats};
-    const linear_facts f = facts_of(way->own, p);
-    const double rows = (double)f.batch / fused_team(&f), depth = (double)f.depth, classes = (double)f.classes;
+    const double rows = (double)f->batch / fused_team(f), depth = (double)f->depth, classes = (double)f->classes;
     const double elements = rows * depth + (depth + 1) * classes + rows * classes;
-    return cpu_cost_of(&p->here, beats[way->number](&f), elements) * (double)f.heads;
+    return cpu_cost_of(&p->here, beats[way](f), elements) * (double)f->heads;
 }
 
 /* ---- traffic and scratch ---- */
 
 /* Every head reads x again. */
-void linear_cpu_traffic(linear_way way, const linear_softmax_dims *at, const ridge_problem *p, ridge_traffic *t) {
-    const linear_facts f = facts_of(at, p);
-    const double x = 4.0 * (double)f.batch * (double)f.depth, w = 4.0 * (double)f.depth * (double)f.classes;
-    const double b = 4.0 * (double)f.classes, y = 4.0 * (double)f.batch * (double)f.classes, heads = (double)f.heads;
-    *t = (ridge_traffic){.read = x + w + b, .written = y};
+static ridge_traffic traffic_of(int way, const linear_facts *f) {
+    const double x = 4.0 * (double)f->batch * (double)f->depth, w = 4.0 * (double)f->depth * (double)f->classes;
+    const double b = 4.0 * (double)f->classes, y = 4.0 * (double)f->batch * (double)f->classes;
+    ridge_traffic t = {.read = x + w + b, .written = y};
     if (way ==
-        LINEAR_WAY_FUSED) { /* w is packed if it has several groups of classes, and read for every block of rows */
-        const double packed = f.classes > LINEAR_CLASSES_MOST ? w : 0;
-        const double blocks = ceil((double)f.batch / (double)(linear_strips(f.classes) * LINEAR_NR));
-        *t = (ridge_traffic){.read = x + w * blocks + packed + b, .written = y + packed};
+        LINEAR_WAY_FUSED) { /* w is packed if it has several groups of classes, and read for each block of rows */
+        const double packed = f->classes > LINEAR_CLASSES_MOST ? w : 0;
+        const double blocks = ceil((double)f->batch / (double)(linear_strips(f->classes) * LINEAR_NR));
+        t = (ridge_traffic){.read = x + w * blocks + packed + b, .written = y + packed};
     }
-    if (way == LINEAR_WAY_PRODUCT) t->read += y, t->written += y; /* logits */
-    t->read *= heads, t->written *= heads;
+    if (way == LINEAR_WAY_PRODUCT) t.read += y, t.written += y; /* logits */
+    t.read *= (double)f->heads, t.written *= (double)f->heads;
+    return t;
 }
 
-size_t linear_cpu_scratch(linear_way way, const linear_softmax_dims *at, const ridge_case *c, int threads) {
-    const int64_t batch = c->dim[at->batch], depth = c->dim[at->depth], classes = c->dim[at->classes];
-    return way == LINEAR_WAY_PRODUCT ? gemm_product_scratch(batch, classes, depth, threads)
-                                     : linear_scratch(depth, classes, threads);
+ridge_plan linear_cpu_plan(const ridge_way *way, const ridge_problem *p) {
+    const linear_facts f = facts_of(way->own, p);
+    const char *refusal = way->number == LINEAR_WAY_WIDE ? wide_refuses(&f) : NULL;
+    if (refusal) return (ridge_plan){.refusal = refusal};
+    return (ridge_plan){.us = cost_of(way->number, &f, p),
+                        .scratch = way->number == LINEAR_WAY_PRODUCT
+                                       ? gemm_product_scratch(f.batch, f.classes, f.depth, f.threads)
+                                       : linear_scratch(f.depth, f.classes, f.threads),
+                        .traffic = traffic_of(way->number, &f)};
 }

@@ -98,7 +98,7 @@ linear_loss_plan linear_loss_of(const ce_places *at, const ridge_problem *p) {
                           .forward = at->lse_in < 0,
                           .gradients = at->dx >= 0};
     const int64_t most = INT32_MAX / 2;
-    if (l.rows < 1) return l.plan.refusal = "for one row and more", l;
+    if (l.rows < 1) return l.plan.us = LAUNCH, l;
     if (l.rows > most || l.classes > most) return l.plan.refusal = "for up to 2^30 rows and classes", l;
     l.line = line_of(l.classes);
     l.chunk = chunk_of(&l, p->c.dtype);
@@ -120,7 +120,7 @@ linear_loss_plan linear_loss_of(const ce_places *at, const ridge_problem *p) {
 
 ridge_plan linear_loss_plan_of(const ridge_way *way, const ridge_problem *p) {
     linear_loss_plan l = linear_loss_of(way->own, p);
-    if (l.plan.refusal) return l.plan;
+    if (l.plan.refusal || l.rows < 1) return l.plan;
     const double chunks = (double)l.rows / (double)l.chunk;
     l.plan.traffic = of_passes(&l, p->c.dtype);
     for (int i = 0; i < (l.gradients ? CE_PRODUCTS : 1); i++) {

@@ -140,6 +140,15 @@ ridge_status run_chunk(const loss_chunk &c) {
     return c.l.gradients ? gradients<T>(c) : RIDGE_OK;
 }
 
+/* Nothing to sum over: gradients are zero. */
+template <typename T>
+ridge_status no_rows(const ridge_call *call, const ce_places &at) {
+    const matrix_view w = view_of(call->in[CE_W]), dw = view_of(call->out[at.dw]);
+    RIDGE_TRY(
+        any_run(any_matrix<T>(w), any_matrix<T>(w), dw.rows, dw.columns, 0, any_store<T>(dw, false), stream_of(call)));
+    return clear_memory(ridge_data(&call->out[at.db]), sizeof(float) * (size_t)dw.rows, stream_of(call));
+}
+
 }  // namespace
 }  // namespace ridge
 
@@ -149,8 +158,9 @@ extern "C" ridge_status linear_loss_cuda(const ridge_call *call) {
     const int outputs = (at.loss >= 0) + (at.lse >= 0) + (at.dx >= 0) + (at.dw >= 0) + (at.db >= 0);
     const ridge_problem p = problem_of(call, 3, 4 + (at.lse_in >= 0) + (at.dloss >= 0), outputs);
     const linear_loss_plan l = linear_loss_of(&at, &p);
-    if (l.plan.refusal) return l.rows == 0 && !l.gradients ? RIDGE_OK : RIDGE_UNSUPPORTED;
+    if (l.plan.refusal) return RIDGE_UNSUPPORTED;
     return with_storage(ridge_dtype_stored(call->dtype), [&]<typename T>() {
+        if (l.rows == 0) return l.gradients ? no_rows<T>(call, at) : RIDGE_OK;
         for (int64_t first = 0; first < l.rows; first += l.chunk) {
             const int64_t rows = l.rows - first < l.chunk ? l.rows - first : l.chunk;
             RIDGE_TRY(run_chunk<T>({call, l, at, rows < l.chunk ? l.of_last : l.of, first, rows}));

@@ -46,7 +46,7 @@ linear_ce linear_ce_of(const ridge_call *call, const ce_places *at) {
     return job;
 }
 
-size_t linear_ce_fused_scratch(const ridge_case *c, bool gradients, int threads) {
+static size_t fused_scratch(const ridge_case *c, bool gradients, int threads) {
     const int64_t classes = c->dim[CE_CLASSES], depth = c->dim[CE_DEPTH], block = linear_ce_block_classes(classes);
     const int64_t rows = linear_ce_block_rows(classes), pad = LINEAR_CE_PAD, most = rows * threads;
     int64_t w = block * depth + (block / 2 + 2) * pad + 2 * pad;
@@ -58,7 +58,7 @@ size_t linear_ce_fused_scratch(const ridge_case *c, bool gradients, int threads)
     return sizeof(float) * (size_t)floats;
 }
 
-size_t linear_ce_chunks_scratch(const ridge_case *c, bool gradients, int threads) {
+static size_t chunks_scratch(const ridge_case *c, bool gradients, int threads) {
     const int64_t classes = c->dim[CE_CLASSES], depth = c->dim[CE_DEPTH];
     const int64_t rows = linear_ce_chunk_rows(c->dim[CE_BATCH], classes);
     size_t most = gemm_product_scratch(rows, classes, depth, threads);
@@ -113,10 +113,6 @@ static void chunks_traffic(const ce_places *at, const ridge_case *c, ridge_traff
     const int gradients = at->dx >= 0;
     *traffic = (ridge_traffic){.read = work.bytes_read + w * (chunks - 1) + gradients * (x + w * (2 * chunks - 1)),
                                .written = work.bytes_written + gradients * w * (chunks - 1)};
-}
-
-void ce_cpu_traffic(const ce_places *at, ce_cpu_way way, const ridge_problem *p, ridge_traffic *traffic) {
-    (way == CE_CPU_FUSED ? fused_traffic : chunks_traffic)(at, &p->c, traffic);
 }
 
 /* Beats (cpu/cost.h), measured on a Zen 3 core with AVX2 (AMD EPYC), operands from memory. */
@@ -220,12 +216,18 @@ static ce_cost fused_cost(const ce_places *at, const ridge_problem *p) {
 }
 
 /* Both ways write dx and dw, and have two vectors of classes and four of rows. */
-double ce_cpu_cost(const ce_places *at, ce_cpu_way way, const ridge_problem *p) {
-    const ce_cost cost = (way == CE_CPU_FUSED ? fused_cost : chunks_cost)(at, p);
+ridge_plan ce_cpu_plan(const ridge_way *way, const ridge_problem *p) {
+    const ce_places *at = way->own;
+    const bool fused = way->number == CE_CPU_FUSED;
+    const ce_cost cost = (fused ? fused_cost : chunks_cost)(at, p);
+    const int threads = p->here.threads > 1 ? p->here.threads : 1;
     const double rows = (double)p->c.dim[CE_BATCH] / fmax(p->here.threads, 1), classes = (double)p->c.dim[CE_CLASSES];
     const double vectors = 2 * classes + 4 * rows;
     const double written = at->dx >= 0 ? (rows + classes) * (double)p->c.dim[CE_DEPTH] : 0;
-    return cpu_cost_of(&p->here, cost.beats, cost.elements + vectors + written);
+    ridge_plan plan = {.us = cpu_cost_of(&p->here, cost.beats, cost.elements + vectors + written),
+                       .scratch = (fused ? fused_scratch : chunks_scratch)(&p->c, at->dx >= 0, threads)};
+    (fused ? fused_traffic : chunks_traffic)(at, &p->c, &plan.traffic);
+    return plan;
 }
 
 /* ---- libraries -------------------------------------------------------------------------------------------------- */

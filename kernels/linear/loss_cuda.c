@@ -25,12 +25,6 @@ void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_tra
     traffic->streamed += g;
 }
 
-size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads) {
-    (void)threads;
-    const size_t element = ridge_dtype_size(linear_gradient_dtype(c->dtype));
-    return linear_unfused_scratch_of(c->dim[CE_BATCH], c->dim[CE_CLASSES], element).bytes;
-}
-
 /* ---- cuBLASLt ---------------------------------------------------------------------------------------------------- */
 
 const char *ce_cuda_library_unavailable(const ridge_case *c) { return cublaslt_unavailable(c); }
@@ -41,7 +35,9 @@ const char *ce_cuda_library_gradient_unavailable(const ridge_case *c) {
 }
 
 size_t ce_cuda_library_scratch(const ridge_case *c, int threads) {
-    return ce_cuda_unfused_scratch(c, threads) + CUBLASLT_WORKSPACE;
+    (void)threads;
+    const size_t element = ridge_dtype_size(linear_gradient_dtype(c->dtype));
+    return linear_unfused_scratch_of(c->dim[CE_BATCH], c->dim[CE_CLASSES], element).bytes + CUBLASLT_WORKSPACE;
 }
 
 /* Operands as the harness allocates them: dense, except for the rows of logits and their gradients. Bit t of

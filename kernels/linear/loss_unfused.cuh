@@ -1,8 +1,7 @@
-/* Cross-entropy of a linear layer the plain way: a product writes all logits, fp32, to memory; a kernel reads them, row
- * by row, for the losses and writes their gradients, of the storage type; two more products read those. What the fused
- * operations (linear/loss.cuh) are compared with.
- *
- * Multiply has   status operator()(product number, C, A, B)    C = A B^T; number: CE_LOGITS, CE_TO_DX, CE_TO_DW */
+/* Cross-entropy of a linear layer the plain way, with a library's products: one writes all logits, fp32, to memory; a
+ * kernel reads them, row by row, for the losses and writes their gradients, of the storage type; two more products read
+ * those. What the fused operations (linear/loss.cuh) are compared with; linear/loss.cu is the same with ridge's own
+ * products. */
 #ifndef RIDGE_KERNELS_LINEAR_LOSS_UNFUSED_CUH
 #define RIDGE_KERNELS_LINEAR_LOSS_UNFUSED_CUH
 
@@ -15,10 +14,31 @@ extern "C" {
 
 namespace ridge {
 
-/* G: of the gradients. */
-template <typename T, typename G, class Multiply>
-ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &multiply) {
+/* cuBLASLt's products: to = A B^T; number: CE_LOGITS, CE_TO_DX, CE_TO_DW. */
+struct library_products {
+    const linear_loss_call &c;
+    const ce_cuda_plans *plans;
+    void *workspace;
+
+    ridge_status operator()(int number, const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
+        if (!to.by_rows()) return (*this)(number, transposed(to), b, a);
+        cublaslt_shape s = {};
+        s.rows = to.rows, s.depth = a.columns, s.classes = to.columns, s.batch = 1;
+        s.turned = b.by_rows(), s.x_turned = !a.by_rows();
+        s.dtype = c.dtype, s.to = number == CE_LOGITS ? RIDGE_F32 : c.dtype;
+        cublaslt_operands o = {};
+        o.x = a.base, o.x_row = a.by_rows() ? a.line : a.step;
+        o.w = b.base, o.w_row = b.by_rows() ? b.line : b.step;
+        o.z = to.base, o.z_row = to.line;
+        return cublaslt_run_as(plans->product[number], &s, &o, workspace, c.stream);
+    }
+};
+
+template <typename T>
+ridge_status linear_loss_library_unfused(const linear_loss_call &c, const ridge_call *call) {
+    using G = gradient_type<T>;
     const linear_unfused_scratch at = linear_unfused_scratch_of(c.x.rows, c.w.rows, sizeof(G));
+    const library_products multiply = {c, (const ce_cuda_plans *)call->plan, c.scratch + at.bytes};
     if (c.x.rows == 0) return c.dloss ? linear_no_rows<T>(c) : RIDGE_OK;
     if (!linear_fits(c)) return RIDGE_UNSUPPORTED;
     const matrix_view z = {c.part<float>(at.logits), c.x.rows, c.w.rows, at.stride, 1};
@@ -41,72 +61,10 @@ ridge_status linear_loss_unfused(const linear_loss_call &c, const Multiply &mult
     return multiply(CE_TO_DW, c.dw, transposed(g), transposed(c.x));
 }
 
-/* ridge's own products. */
-template <typename T, typename G>
-struct own_products {
-    cudaStream_t stream;
-
-    ridge_status operator()(int number, const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
-        if constexpr (sizeof(T) == 2) {
-            const bool tiles = device_is_hopper() && is_tileable<T>(a) && is_tileable<T>(b);
-            const matmul_plan plan = matmul_whole(a.columns, 64, 8);
-            if (tiles && number == CE_LOGITS) {
-                const float_epilogue<T, 256> e = {(float *)to.base, to.line, NULL, (int)to.rows, (int)to.columns};
-                return product<T>(a, b, plan, e, stream);
-            }
-            if constexpr (std::is_same_v<T, G>)
-                if (tiles && is_tileable<T>(to)) return product_to<T>(a, b, to, false, plan, stream);
-        }
-        if (number == CE_LOGITS) return by_fp32<float, T>(to, a, b);
-        return by_fp32<T, G>(to, a, b);
-    }
-    template <typename C, typename A>
-    ridge_status by_fp32(const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
-        return any_run(any_matrix<A>(a), any_matrix<T>(b), to.rows, to.columns, a.columns, any_store<C>(to, false),
-                       stream);
-    }
-};
-
-template <typename T>
-ridge_status linear_loss_own_unfused(const linear_loss_call &c) {
-    using G = gradient_type<T>;
-    return linear_loss_unfused<T, G>(c, own_products<T, G>{c.stream});
-}
-
-/* cuBLASLt's products. */
-struct library_products {
-    const linear_loss_call &c;
-    const ce_cuda_plans *plans;
-    ridge_dtype dtype;
-    void *workspace;
-
-    ridge_status operator()(int number, const matrix_view &to, const matrix_view &a, const matrix_view &b) const {
-        if (!to.by_rows()) return (*this)(number, transposed(to), b, a);
-        cublaslt_shape s = {};
-        s.rows = to.rows, s.depth = a.columns, s.classes = to.columns, s.batch = 1;
-        s.turned = b.by_rows(), s.x_turned = !a.by_rows();
-        s.dtype = dtype, s.to = number == CE_LOGITS ? RIDGE_F32 : dtype;
-        cublaslt_operands o = {};
-        o.x = a.base, o.x_row = a.by_rows() ? a.line : a.step;
-        o.w = b.base, o.w_row = b.by_rows() ? b.line : b.step;
-        o.z = to.base, o.z_row = to.line;
-        return cublaslt_run_as(plans->product[number], &s, &o, workspace, c.stream);
-    }
-};
-
-template <typename T>
-ridge_status linear_loss_library_unfused(const linear_loss_call &c, const ridge_call *call) {
-    using G = gradient_type<T>;
-    const size_t behind = linear_unfused_scratch_of(c.x.rows, c.w.rows, sizeof(G)).bytes;
-    const library_products multiply = {c, (const ce_cuda_plans *)call->plan, call->dtype, c.scratch + behind};
-    return linear_loss_unfused<T, G>(c, multiply);
-}
-
 /* Compiles all that linear/loss_call.cuh declares of a type. */
-#define RIDGE_LINEAR_LOSS_OF(T)                                                 \
-    template ridge_status linear_loss_forward<T>(const linear_loss_call &);     \
-    template ridge_status linear_loss_gradient<T>(const linear_loss_call &);    \
-    template ridge_status linear_loss_own_unfused<T>(const linear_loss_call &); \
+#define RIDGE_LINEAR_LOSS_OF(T)                                              \
+    template ridge_status linear_loss_forward<T>(const linear_loss_call &);  \
+    template ridge_status linear_loss_gradient<T>(const linear_loss_call &); \
     template ridge_status linear_loss_library_unfused<T>(const linear_loss_call &, const ridge_call *);
 
 }  // namespace ridge

@@ -107,10 +107,6 @@ const char *linear_loss_refusal(int way, const linear_loss_facts *f) {
         default: return f->bytes == 4 ? skinny_refusal(way, &s) : "for f32 and tf32";
     }
 }
-const char *linear_loss_refuses(const ridge_way *way, const ridge_problem *problem) {
-    const facts f = facts_of(way->own, problem);
-    return linear_loss_refusal(way->number, &f);
-}
 
 /* ---- operands that are copied first ---- */
 
@@ -259,32 +255,28 @@ double linear_loss_microseconds(int way, const linear_loss_facts *f) {
         cost += product_cost(f, pipe, product);
     return cost;
 }
-double linear_loss_cost(const ridge_way *way, const ridge_problem *problem) {
-    const facts f = facts_of(way->own, problem);
-    return linear_loss_microseconds(way->number, &f);
-}
 
 /* ---- what each moves and needs ---- */
 
 /* Sums of shares are written and read; with gradients logits are, and then gradients by two products. */
-static void few_rows_traffic(const facts *f, const ridge_work *work, ridge_traffic *traffic) {
+static ridge_traffic few_rows_traffic(const facts *f, const ridge_work *work) {
     const double logits = 4.0 * (double)f->batch * (double)f->classes;
     const double dx = 4.0 * (double)f->batch * (double)f->depth;
     const gemv_plan z = gemv_plan_of(f->batch, f->depth, f->classes, 1, gemv_logits_by(f->dtype));
     const gemv_plan x = gemv_plan_of(f->batch, f->classes, f->depth, 1, gemv_gradients_by(f->dtype));
     double again = z.shares > 1 ? logits * (double)z.shares : 0;
-    *traffic = (ridge_traffic){.read = work->bytes_read, .streamed = work->bytes_written};
+    ridge_traffic t = {.read = work->bytes_read, .streamed = work->bytes_written};
     if (f->gradients) {
         again += 2 * logits + dx * (double)x.shares;
-        traffic->read += f->bytes * (double)f->depth * (double)(f->batch + f->classes) + logits;
+        t.read += f->bytes * (double)f->depth * (double)(f->batch + f->classes) + logits;
     }
-    traffic->read += again, traffic->streamed += again;
+    t.read += again, t.streamed += again;
+    return t;
 }
 
 /* Forward: parts instead of logits. Gradients: written and read for their sums and by two products; with the forward,
  * they are exponentials first, which are read and written once more. Split operands are written and read besides. */
-void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *problem, ridge_traffic *traffic) {
-    const facts f = facts_of(at, problem);
+static ridge_traffic traffic_of(int way, const ce_places *at, const ridge_problem *problem, facts f) {
     const double copies = way == LINEAR_LOSS_COPIED ? copies_bytes(&f) : 0;
     if (way == LINEAR_LOSS_COPIED) {
         const facts copied = linear_loss_copied(&f);
@@ -293,11 +285,8 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
     const double g = gradient_bytes(way, &f);
     ridge_work work;
     ce_work(at, &problem->c, &work);
-    if (way == LINEAR_LOSS_FEW_ROWS) {
-        few_rows_traffic(&f, &work, traffic);
-        return;
-    }
-    *traffic = (ridge_traffic){.read = work.bytes_read + copies, .streamed = work.bytes_written + copies};
+    if (way == LINEAR_LOSS_FEW_ROWS) return few_rows_traffic(&f, &work);
+    ridge_traffic t = {.read = work.bytes_read + copies, .streamed = work.bytes_written + copies};
     const double tiles = (double)f.classes / 256;
     const double parts = f.forward && !has_whole_rows(way) ? 8 * (double)f.batch * tiles : 0;
     const int of = linear_split_parts(way), by = linear_gradient_parts(way);
@@ -308,14 +297,15 @@ void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *prob
                                                     linear_split_sums(f.classes, f.depth, f.batch, by)
                                               : 0;
     const double split = of > 0 ? linear_split_traffic(f.batch, f.depth, f.classes, f.gradients, of) : 0;
-    traffic->read += parts + split + sums, traffic->streamed += parts + split + sums;
-    if (!f.gradients) return;
+    t.read += parts + split + sums, t.streamed += parts + split + sums;
+    if (!f.gradients) return t;
     const bool exponentials = f.forward && !has_whole_rows(way);
-    traffic->read += f.bytes * (double)f.depth * (double)(f.batch + f.classes) + (exponentials ? 4 : 3) * g;
-    traffic->streamed += (exponentials ? 2 : 1) * g;
+    t.read += f.bytes * (double)f.depth * (double)(f.batch + f.classes) + (exponentials ? 4 : 3) * g;
+    t.streamed += (exponentials ? 2 : 1) * g;
+    return t;
 }
 
-size_t linear_loss_bytes(int way, const ce_places *at, const ridge_case *c) {
+static size_t scratch_of(int way, const ce_places *at, const ridge_case *c) {
     const int64_t rows = c->dim[CE_BATCH], depth = c->dim[CE_DEPTH], classes = c->dim[CE_CLASSES];
     const int bytes = (int)ridge_dtype_size(c->dtype);
     const bool gradients = at->dx >= 0;
@@ -337,8 +327,8 @@ size_t linear_loss_bytes(int way, const ce_places *at, const ridge_case *c) {
 }
 
 /* Gradients of few classes mix products of fp16 for the logits with multiply-adds. */
-ridge_arithmetic linear_loss_arithmetic(int way, const ce_places *at, const ridge_problem *problem) {
-    const facts f = facts_of(at, problem), copied = linear_loss_copied(&f);
+static ridge_arithmetic arithmetic_of(int way, const ce_places *at, const ridge_problem *problem, facts f) {
+    const facts copied = linear_loss_copied(&f);
     if (way == LINEAR_LOSS_COPIED) way = linear_loss_of_copied(&copied, 0);
     const bool fp32 = f.bytes == 4, skinny = way < SKINNY_WAYS;
     const bool tf32 = way == SKINNY_NARROW || way == SKINNY_SHARED || way == SKINNY_CLUSTER;
@@ -347,4 +337,14 @@ ridge_arithmetic linear_loss_arithmetic(int way, const ce_places *at, const ridg
     if (!fp32 || way == LINEAR_LOSS_FFMA || (skinny && at->dx >= 0))
         return (ridge_arithmetic){.type = RIDGE_DTYPE_NONE};
     return (ridge_arithmetic){.type = tf32 ? RIDGE_TF32 : RIDGE_F16, .products = way == LINEAR_LOSS_HALF ? 1 : 3};
+}
+
+ridge_plan linear_loss_way_plan(const ridge_way *way, const ridge_problem *problem) {
+    const facts f = facts_of(way->own, problem);
+    const char *refusal = linear_loss_refusal(way->number, &f);
+    if (refusal) return (ridge_plan){.refusal = refusal};
+    return (ridge_plan){.us = linear_loss_microseconds(way->number, &f),
+                        .scratch = scratch_of(way->number, way->own, &problem->c),
+                        .traffic = traffic_of(way->number, way->own, problem, f),
+                        .arithmetic = arithmetic_of(way->number, way->own, problem, f)};
 }

@@ -119,10 +119,6 @@ const char *linear_softmax_refusal(int way, const linear_softmax_facts *f) {
     if (way == LINEAR_FEW_ROWS) return refuses_few_rows(f);
     return way == LINEAR_THIN ? refuses_thin(f) : refuses_copied(f);
 }
-const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem) {
-    const facts f = facts_of(way->own, problem);
-    return linear_softmax_refusal(way->number, &f);
-}
 
 /* ---- operands that are copied first ---- */
 
@@ -233,10 +229,6 @@ double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
         default: return skinny_cost(way, &s);
     }
 }
-double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem) {
-    const facts f = facts_of(way->own, problem);
-    return linear_softmax_microseconds(way->number, &f);
-}
 
 /* ---- what each moves and needs ---- */
 
@@ -254,24 +246,24 @@ static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
     traffic->read += again, traffic->written += again;
 }
 
-void linear_softmax_traffic(int way, const linear_softmax_dims *at, const ridge_problem *problem,
-                            ridge_traffic *traffic) {
+static ridge_traffic traffic_of(int way, const linear_softmax_dims *at, const ridge_problem *problem) {
     linear_softmax_dims together = *at;
     together.apart = false;
     const facts f = facts_of(&together, problem);
     const double heads = (double)f.heads, bytes = f.bytes, operands = bytes_of_operands(&f);
-    *traffic = (ridge_traffic){.read = operands + bytes * heads * (double)f.classes,
-                               .written = bytes * heads * (double)f.batch * (double)f.classes};
+    ridge_traffic t = {.read = operands + bytes * heads * (double)f.classes,
+                       .written = bytes * heads * (double)f.batch * (double)f.classes};
     if (way != LINEAR_COPIED) {
-        add_traffic(way, &f, traffic);
-        return;
+        add_traffic(way, &f, &t);
+        return t;
     }
     const facts copied = linear_softmax_copied(&f);
-    traffic->read += operands, traffic->written += operands;
-    add_traffic(linear_softmax_of_copied(&copied, 0), &copied, traffic);
+    t.read += operands, t.written += operands;
+    add_traffic(linear_softmax_of_copied(&copied, 0), &copied, &t);
+    return t;
 }
 
-size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, const ridge_case *c) {
+static size_t scratch_of(int way, const linear_softmax_dims *at, const ridge_case *c) {
     const int64_t rows = c->dim[at->batch], depth = c->dim[at->depth], classes = c->dim[at->classes];
     const int64_t heads = at->apart ? 1 : heads_of(at, c);
     const int bytes = (int)ridge_dtype_size(c->dtype);
@@ -292,25 +284,31 @@ size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, cons
     return copies.bytes + most;
 }
 
-ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem) {
-    const bool fp32 = ridge_dtype_size(problem->c.dtype) == 4;
-    return (ridge_arithmetic){.type = fp32 ? RIDGE_TF32 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
-}
-ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem) {
-    const bool fp32 = ridge_dtype_size(problem->c.dtype) == 4;
-    return (ridge_arithmetic){.type = fp32 ? RIDGE_F16 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
+/* fp32 and tf32 as three products of such a type; other types as they are. */
+static ridge_arithmetic three_of(ridge_dtype type, bool split) {
+    return (ridge_arithmetic){.type = split ? type : RIDGE_DTYPE_NONE, .products = split ? 3 : 0};
 }
 ridge_arithmetic linear_thin_arithmetic(const ridge_problem *problem) {
-    const bool fp32 = problem->c.dtype == RIDGE_F32;
-    return (ridge_arithmetic){.type = fp32 ? RIDGE_TF32 : RIDGE_DTYPE_NONE, .products = fp32 ? 3 : 0};
+    return three_of(RIDGE_TF32, problem->c.dtype == RIDGE_F32);
 }
 /* Of few rows, by multiply-adds, or of enough for the tensor cores. */
 ridge_arithmetic linear_few_rows_arithmetic(const ridge_problem *problem, int64_t rows) {
-    const bool parts = problem->c.dtype == RIDGE_F32 && rows >= GEMV_TENSOR;
-    return (ridge_arithmetic){.type = parts ? RIDGE_TF32 : RIDGE_DTYPE_NONE, .products = parts ? 3 : 0};
+    return three_of(RIDGE_TF32, problem->c.dtype == RIDGE_F32 && rows >= GEMV_TENSOR);
 }
-ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem) {
-    const facts f = facts_of(at, problem), copied = linear_softmax_copied(&f);
-    const int inner = linear_softmax_of_copied(&copied, 0);
-    return inner < SKINNY_STREAM ? linear_three_of_tf32(problem) : linear_three_of_fp16(problem);
+static ridge_arithmetic arithmetic_of(int way, const facts *f, const ridge_problem *problem) {
+    const facts copied = linear_softmax_copied(f);
+    if (way == LINEAR_COPIED) way = linear_softmax_of_copied(&copied, 0);
+    if (way == LINEAR_FEW_ROWS) return linear_few_rows_arithmetic(problem, f->batch);
+    if (way == LINEAR_THIN) return linear_thin_arithmetic(problem);
+    return three_of(way < SKINNY_STREAM ? RIDGE_TF32 : RIDGE_F16, f->bytes == 4);
+}
+
+ridge_plan linear_softmax_way_plan(const ridge_way *way, const ridge_problem *problem) {
+    const facts f = facts_of(way->own, problem);
+    const char *refusal = linear_softmax_refusal(way->number, &f);
+    if (refusal) return (ridge_plan){.refusal = refusal};
+    return (ridge_plan){.us = linear_softmax_microseconds(way->number, &f),
+                        .scratch = scratch_of(way->number, way->own, &problem->c),
+                        .traffic = traffic_of(way->number, way->own, problem),
+                        .arithmetic = arithmetic_of(way->number, &f, problem)};
 }

@@ -138,6 +138,21 @@ typedef struct ce_places {
         .name = "labels", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_I32, .fill = RIDGE_FILL_INDEX, \
         .index_dim = CE_CLASSES, .by_row = true                                                       \
     }
+/* Behind them. */
+#define CE_LSE_INPUT                                                                             \
+    {                                                                                            \
+        .name = "lse", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32, .fill = RIDGE_FILL_LOG, \
+        .index_dim = CE_CLASSES, .by_row = true                                                  \
+    }
+/* Plain: for denormal ones the precision decides whether G is 0, and 0 times an infinity of w is NaN. */
+#define CE_DLOSS_INPUT \
+    { .name = "dloss", .rank = 1, .dim = {CE_BATCH}, .dtype = RIDGE_F32, .by_row = true, .plain = true }
+/* Outputs. */
+#define CE_GRADIENT_OUTPUTS                                                                     \
+    {.name = "dx", .rank = 2, .dim = {CE_BATCH, CE_DEPTH}},                                     \
+        {.name = "dw", .rank = 2, .dim = {CE_CLASSES, CE_DEPTH}, .takes_column_major = true}, { \
+        .name = "db", .rank = 1, .dim = {CE_CLASSES}, .dtype = RIDGE_F32                        \
+    }
 
 void ce_work(const ce_places *at, const ridge_case *c, ridge_work *work);
 void ce_oracle(const ce_places *at, const ridge_oracle_call *call);
@@ -148,10 +163,9 @@ const char *ce_reject(const ridge_case *c);
 void ce_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
 size_t ce_unfused_scratch(const ridge_case *c, int threads);
 
-/* Ways of the optimized CPU variant. */
+/* Ways of the optimized CPU variant; way->own: the ce_places. */
 typedef enum ce_cpu_way { CE_CPU_FUSED, CE_CPU_CHUNKS } ce_cpu_way;
-double ce_cpu_cost(const ce_places *at, ce_cpu_way way, const ridge_problem *p); /* microseconds */
-void ce_cpu_traffic(const ce_places *at, ce_cpu_way way, const ridge_problem *p, ridge_traffic *traffic);
+ridge_plan ce_cpu_plan(const ridge_way *way, const ridge_problem *p);
 
 /* A library's product: oneDNN's where there is one, else OpenBLAS's. */
 const char *ce_library_unavailable(const ridge_case *c);
@@ -166,14 +180,9 @@ const char *ce_cpu_unavailable(const ridge_case *c);
 
 /* GPU variants. */
 void ce_cuda_unfused_traffic(const ce_places *at, const ridge_case *c, ridge_traffic *traffic);
-size_t ce_cuda_unfused_scratch(const ridge_case *c, int threads);
 
 /* The ways of the optimized one (cuda/linear/loss_ways.h); way->own: the ce_places. */
-const char *linear_loss_refuses(const ridge_way *way, const ridge_problem *problem);
-double linear_loss_cost(const ridge_way *way, const ridge_problem *problem);
-void linear_loss_traffic(int way, const ce_places *at, const ridge_problem *problem, ridge_traffic *traffic);
-size_t linear_loss_bytes(int way, const ce_places *at, const ridge_case *c);
-ridge_arithmetic linear_loss_arithmetic(int way, const ce_places *at, const ridge_problem *problem);
+ridge_plan linear_loss_way_plan(const ridge_way *way, const ridge_problem *problem);
 
 /* With cuBLASLt: one plan per product. Its workspace follows the scratch of the unfused variants. */
 enum { CE_LOGITS, CE_TO_DX, CE_TO_DW, CE_PRODUCTS };

@@ -1,4 +1,4 @@
 /* add_rms_norm on a GPU: see rows/norm.cuh. */
 #include "cuda/rows/norm_call.cuh"
 
-ROW_NORM_CUDA(add_rms_norm, ROW_NORM_RMS, true)
+ROW_NORM_CUDA(add_rms_norm, ROW_NORM_RMS, true, 0, ACTIVATION_NONE)

@@ -5,25 +5,6 @@
  * TFLOP/s of its peak loop; 1.1 GB, 0.3 ms. */
 #include "cuda/linear/loss_call.cuh"
 
-extern "C" {
 #include "linear_cross_entropy.h"
-}
 
-using namespace ridge;
-
-extern "C" ridge_status linear_cross_entropy_cuda_optimized(const ridge_call *call) {
-    const linear_loss_call c = linear_loss_call_of(call, linear_cross_entropy_places);
-    return with_products_of(call->dtype, [&]<typename T>() { return linear_loss_forward<T>(c); });
-}
-
-/* ---- the plain way, with ridge's own products and with a library's ---- */
-
-extern "C" ridge_status linear_cross_entropy_cuda_unfused(const ridge_call *call) {
-    const linear_loss_call c = linear_loss_call_of(call, linear_cross_entropy_places);
-    return with_products_of(call->dtype, [&]<typename T>() { return linear_loss_own_unfused<T>(c); });
-}
-
-extern "C" ridge_status linear_cross_entropy_cuda_baseline(const ridge_call *call) {
-    const linear_loss_call c = linear_loss_call_of(call, linear_cross_entropy_places);
-    return with_products_of(call->dtype, [&]<typename T>() { return linear_loss_library_unfused<T>(c, call); });
-}
+LINEAR_LOSS_CUDA(linear_cross_entropy, CE_AT, linear_loss_forward)

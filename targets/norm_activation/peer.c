@@ -1,6 +1,7 @@
 /* oneDNN's layer normalization, then its GELU in place: two primitives, which oneDNN cannot fuse. */
 #include <stdlib.h>
 
+#include "model/norm_eps.h"
 #include "norm_activation.h"
 #include "peer/onednn.h"
 

@@ -95,9 +95,7 @@ ridge_status linear_loss_forward(const linear_loss_call &c);
 /* Gradients, likewise. given_lse: backward; else forward and backward; linear/loss.cuh. */
 template <typename T>
 ridge_status linear_loss_gradient(const linear_loss_call &c);
-/* Any of these the plain way, with ridge's own products and with a library's; linear/loss_unfused.cuh. */
-template <typename T>
-ridge_status linear_loss_own_unfused(const linear_loss_call &c);
+/* Any of these the plain way, with a library's products; linear/loss_unfused.cuh. */
 template <typename T>
 ridge_status linear_loss_library_unfused(const linear_loss_call &c, const ridge_call *call);
 
@@ -108,5 +106,22 @@ ridge_status with_products_of(ridge_dtype dtype, F f) {
 }
 
 }  // namespace ridge
+
+/* The variants of a target whose tensors are at these ce_places: by call->way, and the plain way with a
+ * library's products. operation: linear_loss_forward or linear_loss_gradient. */
+#define LINEAR_LOSS_CUDA(name, at, operation)                                                                         \
+    static ridge::linear_loss_call name##_call_of(const ridge_call *call) {                                           \
+        const ce_places places = at;                                                                                  \
+        return ridge::linear_loss_call_of(call, places);                                                              \
+    }                                                                                                                 \
+    extern "C" ridge_status name##_cuda_optimized(const ridge_call *call) {                                           \
+        const ridge::linear_loss_call c = name##_call_of(call);                                                       \
+        return ridge::with_products_of(call->dtype, [&]<typename T>() { return ridge::operation<T>(c); });            \
+    }                                                                                                                 \
+    extern "C" ridge_status name##_cuda_baseline(const ridge_call *call) {                                            \
+        const ridge::linear_loss_call c = name##_call_of(call);                                                       \
+        return ridge::with_products_of(call->dtype,                                                                   \
+                                       [&]<typename T>() { return ridge::linear_loss_library_unfused<T>(c, call); }); \
+    }
 
 #endif

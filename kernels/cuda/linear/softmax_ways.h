@@ -59,17 +59,9 @@ linear_softmax_facts linear_softmax_copied(const linear_softmax_facts *f);
 int linear_softmax_of_copied(const linear_softmax_facts *copied, unsigned tried);
 
 /* way->own: the linear_softmax_dims. */
-const char *linear_softmax_refuses(const ridge_way *way, const ridge_problem *problem);
-double linear_softmax_cost(const ridge_way *way, const ridge_problem *problem);
+ridge_plan linear_softmax_way_plan(const ridge_way *way, const ridge_problem *problem);
 
-void linear_softmax_traffic(int way, const linear_softmax_dims *at, const ridge_problem *problem,
-                            ridge_traffic *traffic);
-size_t linear_softmax_scratch_bytes(int way, const linear_softmax_dims *at, const ridge_case *c);
-/* fp32 and tf32 as three products of tf32 or of fp16; other types as they are. */
-ridge_arithmetic linear_three_of_tf32(const ridge_problem *problem);
-ridge_arithmetic linear_three_of_fp16(const ridge_problem *problem);
 ridge_arithmetic linear_thin_arithmetic(const ridge_problem *problem);                   /* fp32 by three of tf32 */
 ridge_arithmetic linear_few_rows_arithmetic(const ridge_problem *problem, int64_t rows); /* the same from 9 rows on */
-ridge_arithmetic linear_copied_arithmetic(const linear_softmax_dims *at, const ridge_problem *problem);
 
 #endif

@@ -1,14 +1,25 @@
-/* The cases of row-wise targets on a GPU: sizes that fill one, and lengths on both sides of every switch of
+/* The cases of row-wise targets without options: sizes that fill a GPU, and lengths on both sides of every switch of
  * rows/run.cuh (threads a row, blocks a row), few rows of them, so that they are soon verified. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_CASES_H
 #define RIDGE_KERNELS_CUDA_ROWS_CASES_H
 
 #include "cuda/rows/ways.h"
 
+#define ROW_CPU_TIMED(rows, cols, type) \
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .only = RIDGE_ONLY_CPU }
+#define ROW_EDGE(rows, cols, type) \
+    { .dim = {rows, cols}, .dtype = RIDGE_##type, .edge = true }
 #define ROW_CUDA_TIMED(rows, cols, type) \
     { .dim = {rows, cols}, .dtype = RIDGE_##type, .only = RIDGE_ONLY_CUDA }
 #define ROW_CUDA_EDGE(rows, cols, type) \
     { .dim = {rows, cols}, .dtype = RIDGE_##type, .edge = true, .only = RIDGE_ONLY_CUDA }
+
+/* 1000003 columns: larger than L2. 2111 x 2113: large enough for streaming stores; rows share cache lines. */
+#define ROW_CASES                                                                                               \
+    ROW_CPU_TIMED(8192, 2048, F32), ROW_CPU_TIMED(8192, 2048, BF16), ROW_EDGE(1, 1, F32), ROW_EDGE(0, 64, F32), \
+        ROW_EDGE(3, 15, F32), ROW_EDGE(7, 1031, F32), ROW_EDGE(3, 1000003, F32), ROW_EDGE(2111, 2113, F32),     \
+        ROW_EDGE(1, 1, BF16), ROW_EDGE(5, 31, BF16), ROW_EDGE(7, 1031, BF16), ROW_EDGE(3001, 3001, BF16),       \
+        ROW_CUDA_CASES
 
 #define ROW_CUDA_CASES                                                                                              \
     ROW_CUDA_TIMED(32768, 4096, F32), ROW_CUDA_TIMED(32768, 4096, BF16), ROW_CUDA_TIMED(32768, 4096, F16),          \

@@ -1,12 +1,13 @@
 /* Norms of rows for rows/run.cuh, with any activation and with a residual (model/row_norm.h). Which norm and which
  * activation is asked for each pack of elements, by all threads alike: one kernel for fifteen pairs. What that costs
- * has not been measured. norm_activation and norm_activation_rms are pairs with kernels of their own.
+ * has not been measured. Targets without options have kernels of their own: rows/norm_fixed.cuh.
  *
  * Compiled once for each storage type: rows/norm_<type>.cu. */
 #ifndef RIDGE_KERNELS_CUDA_ROWS_NORM_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_NORM_CUH
 
 #include "cuda/epilogue/activation.cuh"
+#include "cuda/rows/norm_fixed.cuh"
 #include "cuda/rows/passes.cuh"
 #include "cuda/rows/statistics.cuh"
 
@@ -165,11 +166,11 @@ row_joined<row_residual<T>, T> row_with_residual(const ridge_call *call) {
 inline row_norm_request row_norm_request_of(const ridge_call *call, row_norm_form form) {
     const int weights = row_norm_weights(form.kind), first = form.residual ? 2 : 1;
     return {form.kind,
-            (int)call->option[ROW_NORM_ACTIVATION],
-            (float)call->option[ROW_NORM_EPS],
+            row_norm_activation(form, call->option),
+            row_norm_eps(form, call->option),
             weights > 0 ? ridge_data(&call->in[first]) : NULL,
             weights > 1 ? ridge_data(&call->in[first + 1]) : NULL,
-            weights > 0 && call->option[ROW_NORM_WIDE] != 0};
+            weights > 0 && row_norm_wide(form, call->option)};
 }
 template <typename T>
 row_norm<T> row_norm_of(const ridge_call *call, row_norm_form form) {
@@ -178,6 +179,7 @@ row_norm<T> row_norm_of(const ridge_call *call, row_norm_form form) {
 
 template <typename T>
 ridge_status row_norm_optimized(const ridge_call *call, row_norm_form form) {
+    if (form.eps > 0) return row_norm_fixed<T>(call, form.kind);
     if (form.residual) return row_run(call, row_with_residual<T>(call), row_norm_of<T>(call, form));
     return row_run(call, row_tensors_of<T>(call), row_norm_of<T>(call, form));
 }

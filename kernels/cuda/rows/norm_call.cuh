@@ -17,17 +17,18 @@ ridge_status row_norm_baseline(const ridge_call *call, row_norm_form form);
 
 }  // namespace ridge
 
-/* Both variants of a target. */
-#define ROW_NORM_CUDA(name, kind, residual)                                           \
-    extern "C" ridge_status name##_cuda_optimized(const ridge_call *call) {           \
-        return ridge::with_storage(call->dtype, [&]<typename T>() {                   \
-            return ridge::row_norm_optimized<T>(call, row_norm_form{kind, residual}); \
-        });                                                                           \
-    }                                                                                 \
-    extern "C" ridge_status name##_cuda_baseline(const ridge_call *call) {            \
-        return ridge::with_storage(call->dtype, [&]<typename T>() {                   \
-            return ridge::row_norm_baseline<T>(call, row_norm_form{kind, residual});  \
-        });                                                                           \
+/* The variants of a target, of a row_norm_form. */
+#define ROW_NORM_CUDA_OPTIMIZED(name, ...)                                         \
+    extern "C" ridge_status name##_cuda_optimized(const ridge_call *call) {        \
+        return ridge::with_storage(call->dtype, [&]<typename T>() {                \
+            return ridge::row_norm_optimized<T>(call, row_norm_form{__VA_ARGS__}); \
+        });                                                                        \
+    }
+#define ROW_NORM_CUDA(name, ...)                                                                                       \
+    ROW_NORM_CUDA_OPTIMIZED(name, __VA_ARGS__)                                                                         \
+    extern "C" ridge_status name##_cuda_baseline(const ridge_call *call) {                                             \
+        return ridge::with_storage(                                                                                    \
+            call->dtype, [&]<typename T>() { return ridge::row_norm_baseline<T>(call, row_norm_form{__VA_ARGS__}); }); \
     }
 
 #endif

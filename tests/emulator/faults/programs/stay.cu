@@ -1,11 +1,11 @@
 /* RMS norm and SiLU of rows by persistent clusters: rows/persistent.cuh's TMA copies into a buffer for each group of
  * threads, parameters by cp.async, exchanges by st.async; every group takes several rows. */
-#include "norm_activation_rms.cuh"
+#include "cuda/rows/norm_fixed.cuh"
 #include "program.h"
 
 #include <vector>
 
-using rms = ridge::rms_norm<float, true>;
+using rms = ridge::rms_norm_silu<float>;
 
 int main(void) {
     constexpr int rows = 10, blocks = 2, n = blocks * ROW_PERSISTENT_SLICE / 4;

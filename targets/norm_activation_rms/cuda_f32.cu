@@ -1,8 +1,0 @@
-/* norm_activation_rms's kernels on f32 tensors: see norm_activation_rms.cuh. */
-#include "norm_activation_rms.cuh"
-
-namespace ridge {
-
-NORM_ACTIVATION_RMS_OF(float)
-
-}  // namespace ridge
