@@ -147,13 +147,14 @@ typedef struct skinny_rate {
     double start, each, each_class, meet, meet_class;
 } skinny_rate;
 static const skinny_rate SKINNY[SKINNY_WAYS] = {
-    [SKINNY_SINGLE] = {16, 1, 64, 1, 1.2, 1.0, 0.012, 0, 0},    /* loads of 4 bytes, a chunk at a time */
-    [SKINNY_NARROW] = {16, 1, 128, 2, 1.2, 0.75, 0, 0, 0},      /* 64 x 128 x 10: 1.95 us */
-    [SKINNY_SHARED] = {16, 4, 128, 1, 1.2, 0.75, 0, 1.0, 0},    /* better than narrow from a depth of 256 on */
-    [SKINNY_CLUSTER] = {16, 8, 64, 2, 1.2, 0.9, 0, 1.3, 0},     /* 256 x 512 x 50: 3.5 us */
-    [SKINNY_STREAM] = {72, 8, 32, 1, 1.2, 0.47, 0, 1.9, 0.015}, /* 1024 x 1024 x 100: 6.5 us */
+    [SKINNY_SINGLE] = {16, 1, 64, 1, 1.2, 1.0, 0.012, 0, 0},       /* loads of 4 bytes, a chunk at a time */
+    [SKINNY_NARROW] = {16, 1, 128, 2, 1.2, 0.75, 0, 0, 0},         /* 64 x 128 x 10: 1.95 us */
+    [SKINNY_SHARED] = {16, 4, 128, 1, 1.2, 0.75, 0, 1.0, 0},       /* better than narrow from a depth of 256 on */
+    [SKINNY_CLUSTER] = {16, 8, 64, 2, 1.2, 0.9, 0, 1.3, 0},        /* 256 x 512 x 50: 3.5 us */
+    [SKINNY_STREAM] = {72, 8, 32, 1, 1.2, 0.47, 0, 1.9, 0.015},    /* 1024 x 1024 x 100: 6.5 us */
+    [SKINNY_WGMMA] = {64, 8, 128, 1, 1.2, 0.8, 0.012, 1.9, 0.011}, /* the same: 7.3 us; 16 heads: more than 35 */
 };
-/* With up to 56 classes the clusters of 16 rows were what was measured and ran up to 256 rows, that of wgmma
+/* With up to 56 classes the clusters of 16 rows were what was measured and ran up to 256 rows, the kernels of wgmma
  * beyond. Where a way was not measured it has to promise much. */
 enum { CLUSTER_ROWS = 256 };
 static const double UNMEASURED = 8;
@@ -161,15 +162,18 @@ static const double UNMEASURED = 8;
 double skinny_cost(int way, const skinny_facts *f) {
     const skinny_rate *r = &SKINNY[way];
     const double tiles = up((double)f->batch, r->rows) * (double)f->heads, n = (double)f->classes;
-    const int split = r->split;
+    int split = r->split;
+    /* the largest clusters of which all run at once */
+    if (way == SKINNY_WGMMA)
+        while (split > 1 && (double)skinny_room(f->sm_count, split) < tiles) split--;
     const double waves = up(tiles, (double)skinny_room(f->sm_count, split) * r->resident);
     const double chunks = up((double)f->depth, (double)r->chunk * split);
     const double each = chunks * (r->each + r->each_class * n) + r->meet + r->meet_class * n;
     const double bytes = 4 * ((double)f->batch * ((double)f->depth + n * (double)f->heads) + (double)f->depth * n);
     if (way == SKINNY_STREAM && waves > 1) return INFINITY; /* it is made for a single wave */
     const double cost = most(r->start + waves * each, linear_pass_cost(bytes));
-    const bool few_rows = f->batch <= CLUSTER_ROWS;
-    const bool unmeasured = n <= SKINNY_FEW && (few_rows ? way == SKINNY_STREAM : way == SKINNY_CLUSTER);
+    const bool wgmma = way == SKINNY_STREAM || way == SKINNY_WGMMA, few_rows = f->batch <= CLUSTER_ROWS;
+    const bool unmeasured = n <= SKINNY_FEW && ((wgmma && few_rows) || (way == SKINNY_CLUSTER && !few_rows));
     return unmeasured && f->sm / 10 == 9 ? UNMEASURED * cost : cost;
 }
 

@@ -51,6 +51,7 @@ static const ridge_way optimized_ways[] = {
     CE_WAY(SKINNY_SHARED, "skinny_shared", "the same, four blocks share the depth", 90),
     CE_WAY(SKINNY_CLUSTER, "skinny_cluster", "16 rows a cluster, eight blocks share the depth", 90),
     CE_WAY(SKINNY_STREAM, "skinny_stream", "72 rows a cluster of eight that has all of the depth at once", 90),
+    CE_WAY(SKINNY_WGMMA, "skinny_wgmma", "64 rows a cluster, wgmma, blocks share the depth", 90),
     CE_WAY(LINEAR_LOSS_SPLIT, "split", "operands in hi and lo parts of fp16, tiles by wgmma", 90),
     CE_WAY(LINEAR_LOSS_HALF, "half", "one product of fp16 parts scaled line by line, tiles by wgmma", 90),
     CE_WAY(LINEAR_LOSS_TILES, "tiles", "tiles by wgmma, operands by TMA", 90),

@@ -96,12 +96,13 @@ static ridge_status library_prepare(const ridge_case *c, int threads, void **pla
         .name = name_, .idea = idea_, .needs = needs_, .plan = linear_softmax_way_plan, .run = RIDGE_CUDA(fn), \
         .number = number_, .own = dims_                                                                        \
     }
-#define LINEAR_WAYS_SKINNY(fn, dims)                                                                               \
-    LINEAR_WAY(SKINNY_SINGLE, "skinny_single", "16 rows a block, operands by single loads: any alignment", fn, 80, \
-               dims),                                                                                              \
-        LINEAR_WAY(SKINNY_NARROW, "skinny_narrow", "16 rows a block, up to 16 classes", fn, 90, dims),             \
-        LINEAR_WAY(SKINNY_SHARED, "skinny_shared", "the same, four blocks share the depth", fn, 90, dims),         \
-        LINEAR_WAY(SKINNY_CLUSTER, "skinny_cluster", "16 rows a cluster, eight blocks share the depth", fn, 90, dims)
+#define LINEAR_WAYS_SKINNY(fn, dims)                                                                                   \
+    LINEAR_WAY(SKINNY_SINGLE, "skinny_single", "16 rows a block, operands by single loads: any alignment", fn, 80,     \
+               dims),                                                                                                  \
+        LINEAR_WAY(SKINNY_NARROW, "skinny_narrow", "16 rows a block, up to 16 classes", fn, 90, dims),                 \
+        LINEAR_WAY(SKINNY_SHARED, "skinny_shared", "the same, four blocks share the depth", fn, 90, dims),             \
+        LINEAR_WAY(SKINNY_CLUSTER, "skinny_cluster", "16 rows a cluster, eight blocks share the depth", fn, 90, dims), \
+        LINEAR_WAY(SKINNY_WGMMA, "skinny_wgmma", "64 rows a cluster, wgmma, blocks share the depth", fn, 90, dims)
 #define LINEAR_WAY_STREAM(fn, dims)                                                                                    \
     LINEAR_WAY(SKINNY_STREAM, "skinny_stream", "72 rows a cluster of eight that has all of the depth at once", fn, 90, \
                dims)

@@ -5,6 +5,7 @@
 
 #include "cuda/skinny/narrow.cuh"
 #include "cuda/skinny/stream.cuh"
+#include "cuda/skinny/wgmma.cuh"
 
 extern "C" {
 #include "cuda/skinny/ways.h"
@@ -43,6 +44,18 @@ ridge_status linear_rows_stream(const linear_args &a, const Op &op, int heads, c
     return linear_launch_stream<linear_stream<Trans, true>>(a, op, stream);
 }
 
+/* In clusters of as many blocks as all have room at once. */
+template <int Tiles, bool Trans, typename Op>
+ridge_status linear_rows_wgmma(const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
+    using One = linear_wide<Tiles, Trans, false>;
+    using Several = linear_wide<Tiles, Trans, true>;
+    const int64_t clusters = (a.batch + One::BM - 1) / One::BM * heads;
+    const int split = linear_split_for<One, Op>(clusters);
+    if (a.depth <= (int64_t)split * One::groups * One::slab)
+        return linear_launch_wgmma<One>(a, op, heads, split, stream, true);
+    return linear_launch_wgmma<Several>(a, op, heads, linear_split_for<Several, Op>(clusters), stream, true);
+}
+
 /* By one of the ways that need aligned operands. */
 template <bool Trans, typename Op>
 ridge_status linear_rows_as(int way, const linear_args &a, const Op &op, int heads, cudaStream_t stream) {
@@ -53,8 +66,12 @@ ridge_status linear_rows_as(int way, const linear_args &a, const Op &op, int hea
             return linear_launch<linear_shape<NARROW_16_CLUSTER, true, Trans>>(a, op, heads, stream, true);
         case SKINNY_CLUSTER:
             return linear_launch<linear_shape<NARROW_56_CLUSTER, true, Trans>>(a, op, heads, stream, true);
-        default: return linear_rows_stream<Trans>(a, op, heads, stream);
+        case SKINNY_STREAM: return linear_rows_stream<Trans>(a, op, heads, stream);
+        default: break;
     }
+    if (a.classes <= 56) return linear_rows_wgmma<7, Trans>(a, op, heads, stream);
+    if (a.classes <= 104) return linear_rows_wgmma<13, Trans>(a, op, heads, stream);
+    return linear_rows_wgmma<16, Trans>(a, op, heads, stream);
 }
 template <typename Op>
 ridge_status linear_rows_by(int way, const linear_args &a, const Op &op, int heads, cudaStream_t stream) {

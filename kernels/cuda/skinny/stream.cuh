@@ -18,26 +18,12 @@
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_STREAM_CUH
 #define RIDGE_KERNELS_CUDA_SKINNY_STREAM_CUH
 
-#include "cuda/host/launch.cuh"
 #include "cuda/host/tensor_map.cuh"
-#include "cuda/mma/ffma.cuh"
-#include "cuda/pipe/cluster_sums.cuh"
-#include "cuda/ptx/barrier.cuh"
-#include "cuda/ptx/bulk.cuh"
-#include "cuda/ptx/griddepcontrol.cuh"
-#include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/tensor.cuh"
-#include "cuda/ptx/wgmma.cuh"
-#include "cuda/skinny/rows_of_logits.cuh"
-#include "cuda/skinny/shares.cuh"
-#include "cuda/tile/split.cuh"
+#include "cuda/skinny/wgmma.cuh"
 #include "cuda/tile/swizzle.cuh"
 
 namespace ridge {
-
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define RIDGE_HAS_WGMMA 1
-#endif
 
 /* Even: a number of classes that two at a time divide. */
 template <bool Trans, bool Even>

@@ -2,7 +2,7 @@
  * CUDA; skinny/run.cuh runs them, kernels/linear/cost.c says how long each takes.
  *
  *   classes            up to 16          up to 56                  up to 128
- *   operands aligned   narrow, shared    cluster; stream            stream (compute capability 9.0 only)
+ *   operands aligned   narrow, shared    cluster; stream, wgmma    stream, wgmma (compute capability 9.0 only)
  *   not aligned        single */
 #ifndef RIDGE_KERNELS_CUDA_SKINNY_WAYS_H
 #define RIDGE_KERNELS_CUDA_SKINNY_WAYS_H
@@ -26,6 +26,7 @@ typedef enum skinny_way {
     SKINNY_SHARED,
     SKINNY_CLUSTER,
     SKINNY_STREAM,
+    SKINNY_WGMMA,
     SKINNY_WAYS
 } skinny_way;
 
@@ -52,6 +53,7 @@ static inline const char *skinny_refusal(int way, const skinny_facts *f) {
     if (n <= SKINNY_FEWEST) return "for 17 classes and more";
     if (way == SKINNY_CLUSTER) return n > SKINNY_FEW ? "for up to 56 classes" : NULL;
     if (f->sm / 10 != 9) return "needs wgmma (compute capability 9.0)";
+    if (way == SKINNY_WGMMA) return NULL;
     if (f->heads > 1) return "for a single head";
     if (f->batch > skinny_room(f->sm_count, 8) * SKINNY_STREAM_ROWS) return "for rows that clusters have all at once";
     return f->depth > SKINNY_STREAM_DEPTH ? "for a depth of up to 1024" : NULL;
