@@ -8,6 +8,7 @@ namespace ridge {
 
 struct fp8_rule {
     static constexpr int block = 128, code_bits = 8;
+    static constexpr bool octets = false;
 
     struct scale {
         float max; /* NaN: a value is not finite */
@@ -15,7 +16,7 @@ struct fp8_rule {
     float *s;
     int64_t stride;
 
-    __device__ void begin(unsigned) {}
+    __device__ void begin(void) {}
     __device__ scale of(unsigned max_bits, bool) const {
         return {__uint_as_float(max_bits >= 0x7f800000u ? 0x7fffffffu : max_bits)};
     }
@@ -23,12 +24,12 @@ struct fp8_rule {
     __device__ bool is_odd(const scale &of) const { return __float_as_uint(of.max) >= 0x7f800000u; }
 
     template <int U>
-    __device__ void put_scales(const scale (&of)[U], int64_t i, int64_t k, int apart, int lane, int cols) const {
-        if (lane % (block / 8) != 0) return; /* 8: the most columns of a lane */
+    __device__ void put_scales(const scale (&of)[U], const quantize_place &at, int apart) const {
+        if (threadIdx.x % (block / 8) != 0) return; /* 8: the most columns of a lane */
 #pragma unroll
         for (int u = 0; u < U; u++) {
-            if (u * apart * block < cols)
-                s[i * stride + k + u * apart] = is_odd(of[u]) ? of[u].max : rule_fp8_scale(of[u].max);
+            if (u * apart * block < at.cols)
+                s[at.row * stride + at.k + u * apart] = is_odd(of[u]) ? of[u].max : rule_fp8_scale(of[u].max);
         }
     }
 

@@ -26,23 +26,23 @@ int64_t mx_row_bytes(const ridge_call *call) {
 template <ridge_dtype Element, int Lanes> /* of a block */
 struct mx_rule {
     static constexpr int block = MX_BLOCK, code_bits = mx_bits<Element>;
+    static constexpr bool octets = true;
 
     struct scale {
         unsigned code;
     };
     scale_tiles to;
-    scale_row row; /* of the thread */
 
-    __device__ void begin(unsigned i) { row = scale_row_of(to, i); }
+    __device__ void begin(void) {}
     /* Blocks outside of the matrix are zeros, whose scale has the code of the padding: zero. */
     __device__ scale of(unsigned max_bits, bool) const { return {rule_mx_scale(Element, max_bits)}; }
     __device__ float factor(const scale &of) const { return rule_mx_factor(of.code); }
     __device__ bool is_odd(const scale &of) const { return of.code == MX_NAN; }
 
     template <int U>
-    __device__ void put_scales(const scale (&of)[U], int64_t, int64_t k, int apart, int lane, int) const {
+    __device__ void put_scales(const scale (&of)[U], const quantize_place &at, int apart) const {
         const unsigned code[U] = {of[0].code, of[1].code, of[2].code, of[3].code};
-        row.put<Lanes>(code, k, apart, lane, to.across);
+        put_scale_words<Lanes>(to, code, at.octet, at.first, at.k, apart);
     }
 
     template <typename T, int V, int N>
@@ -59,8 +59,7 @@ struct mx_rule {
 template <ridge_dtype Element>
 ridge_status mx_optimized(const ridge_call *call) {
     return with_storage(call->dtype, [&]<typename T>() {
-        const mx_rule<Element, MX_BLOCK / quantize_width<T, mx_bits<Element>>> rule = {scale_tiles_of(&call->out[1]),
-                                                                                       {}};
+        const mx_rule<Element, MX_BLOCK / quantize_width<T, mx_bits<Element>>> rule = {scale_tiles_of(&call->out[1])};
         const int64_t all_rows = scale_tiles_rows(&call->out[1]);
         return quantize_launch(call, quantize_problem_of<T>(call, mx_row_bytes<Element>(call), all_rows), rule);
     });

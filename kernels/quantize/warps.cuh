@@ -3,15 +3,16 @@
  *
  *     struct Rule {
  *         static constexpr int block, code_bits;                         columns of a block; of an element
- *         __device__ void begin(unsigned i);                             once a thread, whose row is i
+ *         static constexpr bool octets;                                  a block has the rows of quantize_octet_row
+ *         __device__ void begin(void);                                   once a thread
  *         struct scale;                                                  what a block's elements share
  *         __device__ scale of(unsigned max_bits, bool inside) const;     max_bits >= 0x7f800000: one is not finite
  *         __device__ float factor(const scale &) const;                  what elements are multiplied by
  *         __device__ bool is_odd(const scale &) const;                   the block's codes are zeros
  *         template <typename T> static __device__ void codes(const uint4 (&x)[V], unsigned max_bits, float factor,
  *                                                            unsigned (&code)[words]);
- *         __device__ void put_scales(const scale (&)[U], int64_t i, int64_t k, int apart, int lane, int cols) const;
- *     };                                                                 of U blocks `apart` from k on, cols columns
+ *         __device__ void put_scales(const scale (&)[U], const quantize_place &, int apart) const;
+ *     };                                                                 of U blocks `apart` from the place's k on
  *
  * Floor: bytes over the copy ceiling, as in maps/map.cuh. Bytes in flight: U packs of 16 bytes a lane. */
 #ifndef RIDGE_KERNELS_QUANTIZE_WARPS_CUH
@@ -41,6 +42,14 @@ struct quantize_problem {
     int64_t rows, cols;
     int64_t all_rows;   /* with those that have scales alone */
     unsigned warps_row; /* warps that share a row; quantize_launch sets it */
+};
+
+/* Where a thread is: its warp's row, or the octet of its block's rows; the first block of columns of its warp, and of itself; columns
+ * from the thread's first one to the end of the row. */
+struct quantize_place {
+    unsigned row, octet;
+    int64_t first, k;
+    int cols;
 };
 
 /* ---- elements ---- */
@@ -151,15 +160,23 @@ __device__ inline void quantize_put(unsigned char *q, int j, int cols, const uns
 
 /* ---- the kernel ---- */
 
+/* Rows of a block: the eight whose scales of four neighbouring blocks are the 32 bytes of a sector. Warp w has the sector's word w. */
+__device__ inline unsigned quantize_octet_row(unsigned octet, unsigned warp) {
+    return octet / 16 * BLOCKS_TILE_ROWS + octet % 16 * 2 + warp / 4 + warp % 4 * 32;
+}
+
 template <bool Whole, typename T, typename Rule>
 __global__ void __launch_bounds__(quantize_threads) quantize_kernel(quantize_problem<T> p, Rule rule) {
     constexpr int V = quantize_vectors<Rule::code_bits>, W = quantize_width<T, Rule::code_bits>;
     constexpr int lanes = Rule::block / W, columns = 32 * W; /* of a block; of one pack of all lanes */
     static_assert(Rule::block % W == 0 && lanes >= 1 && 32 % lanes == 0, "packs and lanes are whole parts of blocks");
-    const unsigned warp = blockIdx.x * (quantize_threads / 32) + threadIdx.x / 32, i = warp / p.warps_row;
+    const unsigned warps = quantize_threads / 32, w = threadIdx.x / 32;
+    const unsigned number = Rule::octets ? blockIdx.x : blockIdx.x * warps + w, line = number / p.warps_row;
+    const unsigned i = Rule::octets ? quantize_octet_row(line, w) : line;
     const int lane = threadIdx.x % 32;
-    if (i >= p.all_rows) return; /* all lanes of the warp */
-    const int64_t of_warp = (int64_t)(warp - i * p.warps_row) * (quantize_packs * columns), first = of_warp + lane * W;
+    if (i >= p.all_rows) return; /* all lanes of the warp, or of the block */
+    const int64_t of_warp = (int64_t)(number - line * p.warps_row) * (quantize_packs * columns),
+                  first = of_warp + lane * W;
     /* From the warp's first column on, and from the lane's, which 32 bits can tell. */
     const int left = i < p.rows ? (int)min(p.cols - of_warp, (int64_t)quantize_packs * columns) : 0;
     const int cols = left - lane * W;
@@ -172,7 +189,7 @@ __global__ void __launch_bounds__(quantize_threads) quantize_kernel(quantize_pro
     for (int u = 0; u < quantize_packs; u++)
 #pragma unroll
         for (int k = 0; k < V; k++) packs[u][k] = quantize_load<Whole, V>(x, u * columns + k * pack_width<T>, cols);
-    rule.begin(i); /* what it reads comes beside the packs */
+    rule.begin(); /* what it reads comes beside the packs */
 #pragma unroll
     for (int u = 0; u < quantize_packs; u++) {
         const int j = u * columns;
@@ -185,7 +202,8 @@ __global__ void __launch_bounds__(quantize_threads) quantize_kernel(quantize_pro
         for (unsigned &word : code) word = rule.is_odd(scales[u]) ? 0 : word;
         if (j < cols) quantize_put<Whole, Rule::code_bits>(q, j, cols, code);
     }
-    rule.put_scales(scales, i, (int64_t)((uint64_t)first / Rule::block), columns / Rule::block, lane, cols);
+    const int64_t k = (int64_t)((uint64_t)first / Rule::block);
+    rule.put_scales(scales, {i, line, (int64_t)((uint64_t)of_warp / Rule::block), k, cols}, columns / Rule::block);
 }
 
 /* ---- launching ---- */
@@ -212,7 +230,8 @@ template <typename T, typename Rule>
 ridge_status quantize_launch(const ridge_call *call, quantize_problem<T> p, const Rule &rule) {
     constexpr int columns = quantize_packs * 32 * quantize_width<T, Rule::code_bits>; /* of a warp */
     p.warps_row = (unsigned)blocks_ceil_div(p.cols, columns);
-    const int64_t blocks = blocks_ceil_div(p.all_rows * p.warps_row, quantize_threads / 32);
+    const int64_t rows = Rule::octets ? blocks_ceil_div(p.all_rows, 8) * 8 : p.all_rows; /* 8: warps of a block */
+    const int64_t blocks = blocks_ceil_div(rows * p.warps_row, quantize_threads / 32);
     if (blocks == 0) return RIDGE_OK;
     if (blocks > INT32_MAX / (quantize_threads / 32)) return RIDGE_UNSUPPORTED; /* terabytes */
     const launch_shape shape = {dim3((unsigned)blocks), quantize_threads};

@@ -18,6 +18,7 @@ enum { BLOCK = 16 };
 template <int Lanes> /* of a block */
 struct nvfp4_rule {
     static constexpr int block = BLOCK, code_bits = 4;
+    static constexpr bool octets = true;
 
     struct scale {
         unsigned code;
@@ -26,12 +27,10 @@ struct nvfp4_rule {
     const float *tensor; /* the tensor's scale, in device memory */
     rule_nvfp4 rule;     /* made of it */
     unsigned odd;        /* from these bits of a block's maximum on its scale is NaN */
-    scale_row row;       /* of the thread */
 
-    __device__ void begin(unsigned i) {
+    __device__ void begin(void) {
         rule = rule_nvfp4_of(*tensor);
         odd = rule.usable ? 0x7f800000u : rule_nvfp4_scale(rule, 0.0f, false) == 0 ? 1 : 0;
-        row = scale_row_of(to, i);
     }
     /* rule_nvfp4_scale, by the conversion that Hopper has: it rounds as rule_e4m3 does, and stops at 448. */
     __device__ scale of(unsigned max_bits, bool inside) const {
@@ -51,9 +50,9 @@ struct nvfp4_rule {
 
     /* Blocks outside of the matrix have the code zero. */
     template <int U>
-    __device__ void put_scales(const scale (&of)[U], int64_t, int64_t k, int apart, int lane, int) const {
+    __device__ void put_scales(const scale (&of)[U], const quantize_place &at, int apart) const {
         const unsigned code[U] = {of[0].code, of[1].code, of[2].code, of[3].code};
-        row.put<Lanes>(code, k, apart, lane, to.across);
+        put_scale_words<Lanes>(to, code, at.octet, at.first, at.k, apart);
     }
 
     template <typename T, int V, int N>
@@ -68,7 +67,7 @@ struct nvfp4_rule {
 template <typename T>
 ridge_status optimized(const ridge_call *call) {
     const nvfp4_rule<BLOCK / quantize_width<T, 4>> rule = {
-        scale_tiles_of(&call->out[1]), (const float *)ridge_data(&call->in[1]), {}, {}, {}};
+        scale_tiles_of(&call->out[1]), (const float *)ridge_data(&call->in[1]), {}, {}};
     const int64_t all_rows = scale_tiles_rows(&call->out[1]);
     return quantize_launch(call, quantize_problem_of<T>(call, ridge_row_stride(&call->out[0]) / 2, all_rows), rule);
 }
