@@ -21,11 +21,13 @@ __device__ inline float attention_capped(float x, float softcap) {
     const float power = ex2_approx_ftz(x * (rcp_approx_ftz(softcap) * (2.0f * LOG2_E)));
     return softcap - 2.0f * softcap * rcp_approx_ftz(power + 1.0f);
 }
-/* A product becomes a score, as an exponent of two. ahead: keys that the query is ahead of this one. */
-__device__ inline float attention_bent(float x, float scale, float softcap, float slope, int ahead) {
+/* A product becomes a score, as an exponent of two. ahead: keys that the query is ahead of this one. By reference: values would
+ * stay in registers for all of a row, and ptxas spills. */
+__device__ inline void attention_bend(float &x, const attention_args &a, const float &scale, const float &slope,
+                                      int ahead) {
     x *= scale;
-    if (softcap > 0.0f) x = attention_capped(x, softcap);
-    return (x - slope * fabsf((float)ahead)) * LOG2_E;
+    if (a.softcap > 0.0f) x = attention_capped(x, a.softcap);
+    x = (x - slope * fabsf((float)ahead)) * LOG2_E;
 }
 
 template <class S>
@@ -74,7 +76,7 @@ struct attention_scores_of {
     }
 
    private:
-    __device__ float scale(void) const { return S::scaled ? own_scale : a.scale; }
+    __device__ const float &scale(void) const { return S::scaled ? own_scale : a.scale; }
     /* The largest score is not the one of the largest product: known before a launch, but for scales of heads. */
     __device__ bool turns(void) const { return S::scaled && !(own_scale > 0.0f); }
     __device__ attention_mask mask(void) const { return attention_mask_at<S>(a, span); }
@@ -83,7 +85,7 @@ struct attention_scores_of {
     __device__ void bend(float (&scores)[S::scores], int step) const {
         const int ahead = query[Which] + mask().shift - step * S::N - fragment_column(); /* of the thread's first key */
         each_of_row<Which>(scores, [&](float &x, int i) {
-            x = attention_bent(x, scale(), a.softcap, slope[Which % heads], ahead - i / 2 * 8 - i % 2);
+            attention_bend(x, a, scale(), slope[Which % heads], ahead - i / 2 * 8 - i % 2);
         });
     }
     template <int Which>

@@ -41,7 +41,7 @@ struct attention_tensor_row {
         if constexpr (S::shaped) {
             const int ahead = query + mask.shift - begin;
 #pragma unroll
-            for (int i = 0; i < S::N; i++) scores[i] = attention_bent(scores[i], a.scale, a.softcap, slope, ahead - i);
+            for (int i = 0; i < S::N; i++) attention_bend(scores[i], a, a.scale, slope, ahead - i);
         }
         if (first <= last && attention_sees_all(mask, first, last, begin, begin + S::N, all)) return;
         const attention_keys keys = attention_keys_among(mask, query, query, all);
