@@ -69,10 +69,10 @@ static const ridge_way unfused_ways[] = {LINEAR_LOSS_WAY(&places)};
 static void unfused_traffic(const ridge_case *c, ridge_traffic *t) { ce_unfused_traffic(&places, c, t); }
 static void cuda_unfused_traffic(const ridge_case *c, ridge_traffic *t) { ce_cuda_unfused_traffic(&places, c, t); }
 static const char *cuda_library_unavailable(const ridge_case *c) {
-    return CE_DW ? ce_cuda_library_gradient_unavailable(c) : ce_cuda_library_unavailable(c);
+    return CE_DW != 0 ? ce_cuda_library_gradient_unavailable(c) : ce_cuda_library_unavailable(c);
 }
 static ridge_status cuda_library_prepare(const ridge_case *c, int threads, void **plan) {
-    return CE_DW ? ce_cuda_library_gradient_prepare(c, threads, plan) : ce_cuda_library_prepare(c, threads, plan);
+    return CE_DW != 0 ? ce_cuda_library_gradient_prepare(c, threads, plan) : ce_cuda_library_prepare(c, threads, plan);
 }
 
 static const ridge_variant variants[] = {
