@@ -90,6 +90,13 @@ VF_INLINE void row_prefetch(const void *row, int64_t j, vf_type type) {
 
 enum { ROW_CHAINS = 4 }; /* independent accumulators per reduction; f gets the accumulator's number as a constant */
 
+/* Elements summed in fp32 before fp64 takes over: 32 additions to a partial sum at the most, or 2048 elements. Elements of
+ * few distinct values are all rounded the same way, so the error grows with the additions, not with their root. */
+enum {
+    ROW_PIECE_TURNS = 32 * 2 * ROW_CHAINS * VF_LANES,
+    ROW_PIECE = ROW_PIECE_TURNS < ROW_REDUCE_PIECE ? ROW_PIECE_TURNS : ROW_REDUCE_PIECE
+};
+
 typedef void (*row_visit_fn)(void *state, int chain, int64_t j, int64_t count);
 
 /* Calls f over elements [0, n), ROW_CHAINS pairs per iteration. */

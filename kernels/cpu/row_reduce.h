@@ -39,15 +39,15 @@ VF_INLINE void row_add_centred_squares(void *state, int chain, int64_t j, int64_
     *sum = (vf2){vf_fma(d.a, d.a, sum->a), vf_fma(d.b, d.b, sum->b)};
 }
 
-/* Pieces of ROW_REDUCE_PIECE elements are summed in fp32, their sums in fp64: the error does not grow with the row
+/* Pieces of ROW_PIECE elements are summed in fp32, their sums in fp64: the error does not grow with the row
  * length.
  */
 VF_INLINE float row_total(const void *x, int64_t n, float scale, float mean, vf_type type, row_visit_fn f) {
     double total = 0.0;
-    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+    for (int64_t j = 0; j < n; j += ROW_PIECE) {
         row_reading r = {.x = row_at(x, j, type), .scale = vf_set1(scale), .mean = vf_set1(mean), .type = type};
         row_sums_set(&r.sums, 0.0f);
-        row_visit(n - j < ROW_REDUCE_PIECE ? n - j : ROW_REDUCE_PIECE, f, &r);
+        row_visit(n - j < ROW_PIECE ? n - j : ROW_PIECE, f, &r);
         total += (double)row_sums_total(&r.sums);
     }
     return (float)total;
@@ -68,11 +68,10 @@ VF_INLINE float row_sum_centred_squares(const void *x, int64_t n, float scale, f
 VF_INLINE float row_stream_and_sum_squares(void *y, int64_t n, vf_type type, row_map_fn f, const void *state,
                                            const void *next) {
     double sum = 0.0;
-    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+    for (int64_t j = 0; j < n; j += ROW_PIECE) {
         row_reading r = {.x = next, .scale = vf_set1(1.0f), .type = type};
         row_sums_set(&r.sums, 0.0f);
-        row_stream_and_visit(y, j, n - j < ROW_REDUCE_PIECE ? n : j + ROW_REDUCE_PIECE, type, f, state, row_add_squares,
-                             &r, next);
+        row_stream_and_visit(y, j, n - j < ROW_PIECE ? n : j + ROW_PIECE, type, f, state, row_add_squares, &r, next);
         sum += (double)row_sums_total(&r.sums);
     }
     return (float)sum;
@@ -124,9 +123,9 @@ VF_INLINE void row_moments_add(row_moments *m, const row_shifted *r) {
 
 VF_INLINE row_moments row_moments_of(const void *x, int64_t n, vf_type type) {
     row_moments m = row_moments_begin(x, n, type);
-    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+    for (int64_t j = 0; j < n; j += ROW_PIECE) {
         row_shifted r = row_shifted_begin(&m, row_at(x, j, type), type);
-        row_visit(n - j < ROW_REDUCE_PIECE ? n - j : ROW_REDUCE_PIECE, row_add_shifted, &r);
+        row_visit(n - j < ROW_PIECE ? n - j : ROW_PIECE, row_add_shifted, &r);
         row_moments_add(&m, &r);
     }
     return m;
@@ -136,10 +135,9 @@ VF_INLINE row_moments row_moments_of(const void *x, int64_t n, vf_type type) {
 VF_INLINE row_moments row_stream_and_take_moments(void *y, int64_t n, vf_type type, row_map_fn f, const void *state,
                                                   const void *next) {
     row_moments m = row_moments_begin(next, n, type);
-    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+    for (int64_t j = 0; j < n; j += ROW_PIECE) {
         row_shifted r = row_shifted_begin(&m, next, type);
-        row_stream_and_visit(y, j, n - j < ROW_REDUCE_PIECE ? n : j + ROW_REDUCE_PIECE, type, f, state, row_add_shifted,
-                             &r, next);
+        row_stream_and_visit(y, j, n - j < ROW_PIECE ? n : j + ROW_PIECE, type, f, state, row_add_shifted, &r, next);
         row_moments_add(&m, &r);
     }
     return m;

@@ -92,13 +92,13 @@ VF_INLINE vf2 results(const void *state, int64_t j, int64_t count) { return quot
 /* A sum over pieces, in fp64: the error does not grow with the row's length. */
 VF_INLINE double sum_of(const row *r, int64_t n, row_visit_fn f) {
     double total = 0.0;
-    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+    for (int64_t j = 0; j < n; j += ROW_PIECE) {
         row piece = *r;
         piece.x = row_at(r->x, j, r->type);
         if (ROW_SOFTMAX_MASKED) piece.mask = row_at(r->mask, j, r->type);
         if (r->t) piece.t = r->t + j;
         row_sums_set(&piece.sums, 0.0f);
-        row_visit(n - j < ROW_REDUCE_PIECE ? n - j : ROW_REDUCE_PIECE, f, &piece);
+        row_visit(n - j < ROW_PIECE ? n - j : ROW_PIECE, f, &piece);
         total += (double)row_sums_total(&piece.sums);
     }
     return total;

@@ -11,9 +11,9 @@ enum { ROW_TEMPORARY_GRAIN = 32 }; /* elements: a whole number of pairs of vecto
 
 enum { ROW_REDUCE_PIECE = 2048 }; /* elements summed in fp32 before fp64 takes over */
 
-/* Relative error of a sum of n numbers of one sign, in units of the fp32 roundoff: eight chains at the least, each a
- * random walk of n / 8 roundings of a sum that grows evenly; this is six standard deviations, and room for data of few
- * distinct values, whose roundings all err alike. */
+/* Relative error of a sum of n numbers of one sign, in units of the fp32 roundoff: six standard deviations of eight chains,
+ * each a random walk of n / 8 roundings of a sum that grows evenly. 17 is also the largest error of 32 roundings that all
+ * err alike, as those of few distinct values may: on a CPU no chain is longer (cpu/row.h). */
 static inline double row_sum_error(int64_t n) {
     return 1.0 + sqrt((double)(n < ROW_REDUCE_PIECE ? n : (int64_t)ROW_REDUCE_PIECE) / 8.0);
 }

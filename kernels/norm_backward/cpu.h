@@ -67,10 +67,10 @@ VF_INLINE void set_statistics(row *r, int64_t n, float eps, vf_type type) {
     const float squares = NORM_BACK_CENTERED ? row_sum_centred_squares(r->x, n, 1.0f, r->mean, type)
                                              : row_sum_squares(r->x, n, 1.0f, type);
     r->inverse = 1.0f / sqrtf(squares / (float)n + eps);
-    for (int64_t j = 0; j < n; j += ROW_REDUCE_PIECE) {
+    for (int64_t j = 0; j < n; j += ROW_PIECE) {
         reading s = {.r = r, .from = j};
         row_sums_set(&s.of_g, 0.0f), row_sums_set(&s.of_gd, 0.0f);
-        row_visit(n - j < ROW_REDUCE_PIECE ? n - j : ROW_REDUCE_PIECE, add_products, &s);
+        row_visit(n - j < ROW_PIECE ? n - j : ROW_PIECE, add_products, &s);
         g += (double)row_sums_total(&s.of_g), gd += (double)row_sums_total(&s.of_gd);
     }
     r->of_g = (float)(g / (double)n), r->of_gn = (float)(gd / (double)n) * r->inverse;

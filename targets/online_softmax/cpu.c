@@ -86,8 +86,9 @@ VF_INLINE vf2 scaled(const void *state, int64_t j, int64_t count) {
 
 /* ---- optimized ---- */
 
-/* A block's exponentials are 2^(x log2e - reference), their sum is `sum`, its largest element is `max`. Reference and
- * sum are fp64, so that blocks combine without loss. */
+/* A block is ROW_PIECE elements: they and their exponentials fit in L1. A block's exponentials are
+ * 2^(x log2e - reference), their sum is `sum`, its largest element is `max`. Reference and sum are fp64, so that blocks
+ * combine without loss. */
 typedef struct block_sum {
     double reference, sum;
     float max;
@@ -135,13 +136,13 @@ VF_INLINE void advance(block_sum *row, block_sum block) {
     *row = (block_sum){block.reference, kept + block.sum, block.max > row->max ? block.max : row->max};
 }
 
-VF_INLINE int64_t block_length(int64_t n, int64_t j) { return n - j < SOFTMAX_BLOCK ? n - j : SOFTMAX_BLOCK; }
+VF_INLINE int64_t block_length(int64_t n, int64_t j) { return n - j < ROW_PIECE ? n - j : ROW_PIECE; }
 
 /* A row whose exponentials are in t, each block relative to its own reference. */
 typedef struct kept {
     float *t;
     block_sum row;
-    double reference[SOFTMAX_KEPT / SOFTMAX_BLOCK];
+    double reference[SOFTMAX_KEPT / ROW_PIECE];
 } kept;
 
 VF_INLINE void keep_block(kept *k, int64_t b, block_sum block) {
@@ -154,7 +155,7 @@ VF_INLINE void keep_block(kept *k, int64_t b, block_sum block) {
 
 VF_INLINE void keep_row(kept *k, const void *x, int64_t n, vf_type type) {
     float before = first_maximum(x, n, type);
-    for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
+    for (int64_t j = 0, b = 0; j < n; j += ROW_PIECE, b++) {
         keep_block(k, b, block_of(row_at(x, j, type), block_length(n, j), k->t + j, before, type));
         before = k->row.max;
     }
@@ -170,7 +171,7 @@ VF_INLINE void write_kept(void *y, const kept *k, int64_t n, vf_type type, bool 
     /* Kept values are stored in pairs from the row's start, even and odd places of bf16 apart; no other start is
      * possible. */
     if (is_bf16(type) && row_head(y, type) != 0) stream = false;
-    for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
+    for (int64_t j = 0, b = 0; j < n; j += ROW_PIECE, b++) {
         scaling s = {.t = k->t + j, .factor = factor_of(k, b)};
         row_map(row_to(y, j, type), block_length(n, j), type, stream, scaled, &s,
                 ahead ? row_at(ahead, j, type) : NULL);
@@ -180,7 +181,7 @@ VF_INLINE void write_kept(void *y, const kept *k, int64_t n, vf_type type, bool 
 /* Writes one row while it reads the next, block by block. */
 VF_INLINE void write_and_keep(void *y, const kept *k, kept *next, const void *x, int64_t n, vf_type type) {
     float before = first_maximum(x, n, type);
-    for (int64_t j = 0, b = 0; j < n; j += SOFTMAX_BLOCK, b++) {
+    for (int64_t j = 0, b = 0; j < n; j += ROW_PIECE, b++) {
         const void *block = row_at(x, j, type);
         const int64_t count = block_length(n, j);
         scaling s = {.t = k->t + j, .factor = factor_of(k, b)};
@@ -225,7 +226,7 @@ VF_INLINE vf2 exponential_again(const void *state, int64_t j, int64_t count) {
 /* A row too long to keep: one pass for maximum and normalizer, one for the result. */
 VF_INLINE void long_row(void *y, const void *x, int64_t n, vf_type type, bool stream) {
     block_sum row = block_of(x, block_length(n, 0), NULL, first_maximum(x, n, type), type);
-    for (int64_t j = SOFTMAX_BLOCK; j < n; j += SOFTMAX_BLOCK)
+    for (int64_t j = ROW_PIECE; j < n; j += ROW_PIECE)
         advance(&row, block_of(row_at(x, j, type), block_length(n, j), NULL, row.max, type));
     double sum = row.sum * exp2(row.reference - (double)row.max * (double)LOG2_E);
     again s = {.x = x, .max = vf_set1(row.max), .inverse = vf_set1((float)(1.0 / sum)), .type = type};

@@ -5,7 +5,6 @@
 #include "ridge/target.h"
 
 enum {
-    SOFTMAX_BLOCK = 2048,   /* elements that share one reference value; they and their exponentials fit in L1 */
     SOFTMAX_KEPT = 1 << 16, /* rows up to this length keep their exponentials in L2 for the last step */
     SOFTMAX_APART = 2304,   /* up to this length the exponentials of two rows and the row being read fit in L1 together;
                                longer rows overwrite the exponentials of the previous row while those are read */

@@ -20,7 +20,7 @@ static const ridge_case cases[] = {
     {.dim = {0, 64}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, 15}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {7, 1031}, .dtype = RIDGE_F32, .edge = true},
-    {.dim = {5, SOFTMAX_BLOCK + 1}, .dtype = RIDGE_F32, .edge = true},
+    {.dim = {5, ROW_REDUCE_PIECE + 1}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {2, SOFTMAX_KEPT}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {3, SOFTMAX_KEPT + 3}, .dtype = RIDGE_F32, .edge = true},
     {.dim = {2111, 2113},

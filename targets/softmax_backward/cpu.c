@@ -29,9 +29,9 @@ VF_INLINE void add_products(void *state, int chain, int64_t j, int64_t count) {
 /* Pieces are summed in fp32, their sums in fp64. */
 VF_INLINE float sum_of(row *r, int64_t n) {
     double total = 0;
-    for (r->from = 0; r->from < n; r->from += ROW_REDUCE_PIECE) {
+    for (r->from = 0; r->from < n; r->from += ROW_PIECE) {
         row_sums_set(&r->sums, 0.0f);
-        row_visit(n - r->from < ROW_REDUCE_PIECE ? n - r->from : ROW_REDUCE_PIECE, add_products, r);
+        row_visit(n - r->from < ROW_PIECE ? n - r->from : ROW_PIECE, add_products, r);
         total += (double)row_sums_total(&r->sums);
     }
     return (float)total;
