@@ -57,8 +57,9 @@ static bool step(emu_operation *operation, emu_random *random) {
     static uint8_t line[MOST_ROWS][EMU_LINE]; /* one thread runs everything */
     const copy *c = (const copy *)operation;
     const copy_shape *shape = c->detail->shape;
+    const bool exited = emu_tensor_exited(operation, c->block, c->blocks, "tcgen05.cp");
     for (int b = 0; b < c->blocks; b++) {
-        if (!gather(c, c->block[b], line)) {
+        if (exited || !gather(c, c->block[b], line)) {
             emu_engine_fail(operation);
             return true;
         }

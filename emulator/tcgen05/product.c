@@ -91,17 +91,6 @@ static void write_results(const product *p, int block, const uint32_t *d) {
         }
 }
 
-static bool peer_exited(const product *p) {
-    for (int i = 0; i < p->blocks; i++) {
-        if (!p->block[i]->exited) continue;
-        const emu_actor *actor = &p->operation.actor;
-        emu_find(actor->warp, actor->op, actor->lane, EMU_EXITED, 0,
-                 "the other block of the pair has exited while tcgen05.mma uses its memory");
-        return true;
-    }
-    return false;
-}
-
 static bool gather(const product *p, uint8_t (*a)[EMU_LINE], uint8_t (*b)[EMU_LINE]) {
     const emu_tensor_shape *shape = &p->shape;
     const int m = shape->m / p->blocks, n = shape->n / p->blocks;
@@ -132,7 +121,7 @@ static bool step(emu_operation *operation, emu_random *random) {
     static uint32_t d[MOST_ROWS * EMU_MAX_N];
     const product *p = (const product *)operation;
     const int half = p->shape.m / p->blocks * p->shape.n;
-    if (peer_exited(p) || !gather(p, a, b)) {
+    if (emu_tensor_exited(operation, p->block, p->blocks, "tcgen05.mma") || !gather(p, a, b)) {
         emu_engine_fail(operation);
         return true;
     }
