@@ -66,7 +66,10 @@ static void forms_that_are_refused(void **state) {
         {"tcgen05.cp.cta_group::1.32x128b [%r1], %rd1;", "warpx4"},
         {"tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.b6x16_p32 [%r1], %rd1;", NULL},
         {"tcgen05.cp.cta_group::1.128x128b.b8x16.b8x16 [%r1], %rd1;", "b6x16_p32"},
-        {"tcgen05.cp.cta_group::1.4x256b [%r1], %rd1;", "supported"},
+        {"tcgen05.cp.cta_group::1.4x256b [%r1], %rd1;", NULL},
+        {"tcgen05.cp.cta_group::1.4x256b.warpx4 [%r1], %rd1;", "warpx4 is not supported"},
+        {"tcgen05.cp.cta_group::2.4x256b.b8x16.b4x16_p64 [%r1], %rd1;", NULL},
+        {"tcgen05.cp.cta_group::1.4x128b [%r1], %rd1;", "4x256b are supported"},
         {"tcgen05.shift.cta_group::1.down [%r1];", NULL},
         {"tcgen05.shift.down.cta_group::2 [%r1];", NULL},
         {"tcgen05.shift.cta_group::1 [%r1];", "down"},
@@ -102,7 +105,7 @@ static const char right[] = BEGIN
     "tcgen05.cp.cta_group::1.64x128b.warpx2::01_23 [%r5], %rd1;\n"
     "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r5], %rd1;\n"
     "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r5], %rd1, %rd2, 0x8840480, [%r5], [%r5], %p1;\n"
-    "tcgen05.shift.cta_group::1.down [%r5];\n"
+    "tcgen05.shift.cta_group::1.down [%r5]; tcgen05.cp.cta_group::1.4x256b [%r5], %rd1;\n"
     "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
     "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra wait; tcgen05.fence::after_thread_sync;\n"
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r7, %r8}, [%r6+2]; tcgen05.wait::ld.sync.aligned;\n"
