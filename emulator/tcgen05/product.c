@@ -7,15 +7,7 @@
 
 #include "tcgen05/sparse.h"
 
-enum { MOST_ROWS = 256, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = 4 };
-
-typedef struct product_detail {
-    emu_tensor_form form;
-    bool a_in_tensor, masked;
-    int scale; /* d is multiplied by 2^-scale */
-    emu_address d, a_address, metadata, scale_a, scale_b;
-    emu_operand a, b, shape, add, mask[2 * MASK_WORDS];
-} product_detail;
+enum { MOST_ROWS = 256, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = EMU_TENSOR_MASK_WORDS };
 
 typedef struct product {
     emu_operation operation;
@@ -206,7 +198,8 @@ static bool check_half(emu_warp *warp, const emu_op *op, const product *p, uint3
 
 static uint32_t columns_of_scales(int rows) { return ((uint32_t)rows + 31) / 32; }
 
-static bool check(emu_warp *warp, const emu_op *op, int lane, const product_detail *detail, uint32_t bits, product *p) {
+static bool check(emu_warp *warp, const emu_op *op, int lane, const emu_tensor_product *detail, uint32_t bits,
+                  product *p) {
     if (wrong(warp, op, lane, "the instruction", bits, emu_tensor_shape_read(&detail->form, bits, &p->shape)))
         return false;
     const emu_tensor_shape *shape = &p->shape;
@@ -230,7 +223,7 @@ static bool check(emu_warp *warp, const emu_op *op, int lane, const product_deta
            check_lanes(warp, op, p, p->d, (uint32_t)emu_layout_columns(p->layout, shape->n), "D");
 }
 
-static void read_operands(const emu_warp *warp, const product_detail *detail, int lane, product *p) {
+static void read_operands(const emu_warp *warp, const emu_tensor_product *detail, int lane, product *p) {
     uint64_t lanes[EMU_LANES];
     emu_addresses(warp, &detail->d, lanes);
     p->d = (uint32_t)lanes[lane];
@@ -259,7 +252,7 @@ static void read_operands(const emu_warp *warp, const product_detail *detail, in
 }
 
 static bool issue(emu_warp *warp, const emu_op *op, int lane) {
-    const product_detail *detail = op->detail;
+    const emu_tensor_product *detail = op->detail;
     product *p = emu_alloc(sizeof *p);
     p->blocks = emu_tensor_blocks(warp, op, p->block);
     read_operands(warp, detail, lane, p);
@@ -276,7 +269,7 @@ static bool issue(emu_warp *warp, const emu_op *op, int lane) {
     return true;
 }
 
-static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
+emu_result emu_tensor_product_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
     if (!emu_tensor_grouped(warp, op)) return EMU_ABORT;
     if (mask & (mask - 1))
         emu_find(warp, op, __builtin_ctz(mask), EMU_PROTOCOL, 0, "%d threads issue tcgen05.mma, each the whole product",
@@ -284,85 +277,4 @@ static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
     for (emu_mask rest = mask; rest; rest &= rest - 1)
         if (!issue(warp, op, __builtin_ctz(rest))) return EMU_ABORT;
     return EMU_NEXT;
-}
-
-/* ---- decoder --------------------------------------------------------------------------------------------- */
-/* Hints of what stays in the collector say nothing of the result. */
-static void take_collector(emu_decoding *d, bool ws) {
-    static const char *const buffers[] = {"a", "b0", "b1", "b2", "b3"}, *const uses[] = {"fill", "use", "lastuse",
-                                                                                         "discard"};
-    for (int i = 0; i < (int)(sizeof buffers / sizeof *buffers) * 4; i++) {
-        char word[40];
-        snprintf(word, sizeof word, "collector::%s::%s", buffers[i / 4], uses[i % 4]);
-        if (ws == (i >= 4) && ptx_take(&d->words, word)) return;
-    }
-}
-
-/* What follows the instruction descriptor, from operand `at` on: lanes that are not written, enable-input-d, scale-input-d. */
-static bool take_rest(emu_decoding *d, product_detail *detail, int at) {
-    const ptx_instruction *instruction = d->instruction;
-    if (instruction->operand[at].kind == PTX_VECTOR && !detail->form.ws) {
-        detail->masked = true;
-        if (!emu_mma_sources(d, at++, PTX_B32, MASK_WORDS * d->op->kind, detail->mask)) return false;
-    }
-    if (!emu_tensor_operands(d, at + 1, at + 2) || !emu_decode_predicate(d, &instruction->operand[at++], &detail->add))
-        return false;
-    if (at == instruction->n_operands) return true;
-    if (detail->form.ws) return emu_decode_fail(d, "a mask of zero columns is not supported");
-    const ptx_operand *scale = &instruction->operand[at];
-    if (scale->kind != PTX_INTEGER || scale->bits > 15)
-        return emu_decode_fail(d, "scale-input-d must be a constant from 0 to 15");
-    if (!emu_tensor_halves(detail->form.kind))
-        return emu_decode_fail(d, "scale-input-d is of kind::f16 and kind::tf32");
-    detail->scale = (int)scale->bits;
-    return true;
-}
-
-/* ".block_scale" and how many scales a row has. */
-static bool take_scales(emu_decoding *d, product_detail *detail) {
-    static const char *const words[] = {"scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block32", "block16", NULL};
-    const bool packed = detail->form.kind != EMU_KIND_MXF8F6F4;
-    if (!emu_mma_expect(d, "block_scale")) return false;
-    const int word = ptx_take_of(&d->words, words, -1), by_default = detail->form.kind == EMU_KIND_MXF4NVF4 ? 0
-                                                                     : packed                               ? 2
-                                                                                                            : 1;
-    const int of[] = {1, 2, 4, packed ? 2 : 1, 4};
-    detail->form.scales = word < 0 ? by_default : of[word];
-    const bool right = detail->form.kind == EMU_KIND_MXF4NVF4 ? detail->form.scales == 2 || detail->form.scales == 4
-                                                              : detail->form.scales == by_default;
-    return right || emu_decode_fail(d, "the kind has no such number of scales");
-}
-
-bool emu_decode_tensor_product(emu_decoding *d) {
-    static const char *const kinds[] = {"kind::f16",      "kind::tf32", "kind::f8f6f4",   "kind::i8",
-                                        "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4", NULL};
-    product_detail *detail = emu_decode_alloc(d, sizeof *detail);
-    d->op->run = run_product;
-    d->op->detail = detail;
-    emu_tensor_form *form = &detail->form;
-    form->ws = ptx_take(&d->words, "ws");
-    form->sparse = ptx_take(&d->words, "sp");
-    if (form->ws && form->sparse) return emu_decode_fail(d, "sparse .ws is not supported");
-    if (!emu_tensor_group_word(d)) return false;
-    form->pair = d->op->kind == 2;
-    if (form->ws && form->pair) return emu_decode_fail(d, ".ws has .cta_group::1");
-    const int kind = ptx_take_of(&d->words, kinds, -1);
-    if (kind < 0) return emu_decode_fail(d, "kind::f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 and mxf4nvf4 are supported");
-    form->kind = (emu_tensor_kind)kind;
-    if (form->ws && kind >= EMU_KIND_MXF8F6F4) return emu_decode_fail(d, ".ws has no block-scaled kinds");
-    if (kind >= EMU_KIND_MXF8F6F4 && !take_scales(d, detail)) return false;
-    take_collector(d, form->ws);
-    const int shape = 3 + form->sparse; /* the operand, behind sparse A's metadata */
-    if (!emu_mma_end(d) || !emu_tensor_operands(d, shape + 2, shape + 4) || !emu_tensor_address(d, 0, &detail->d))
-        return false;
-    detail->a_in_tensor = d->instruction->operand[1].kind == PTX_ADDRESS;
-    const bool a = detail->a_in_tensor ? emu_tensor_address(d, 1, &detail->a_address)
-                                       : emu_mma_sources(d, 1, PTX_B64, 1, &detail->a);
-    if (!a || !emu_mma_sources(d, 2, PTX_B64, 1, &detail->b)) return false;
-    if (form->sparse && !emu_tensor_address(d, 3, &detail->metadata)) return false;
-    if (!emu_mma_sources(d, shape, PTX_B32, 1, &detail->shape)) return false;
-    if (!form->scales) return take_rest(d, detail, shape + 1);
-    return emu_tensor_operands(d, shape + 4, shape + 4) && emu_tensor_address(d, shape + 1, &detail->scale_a) &&
-           emu_tensor_address(d, shape + 2, &detail->scale_b) &&
-           emu_decode_predicate(d, &d->instruction->operand[shape + 3], &detail->add);
 }

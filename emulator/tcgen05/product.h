@@ -27,6 +27,17 @@ typedef struct emu_tensor_form {
     int scales; /* of a row, of block-scaled kinds */
 } emu_tensor_form;
 
+/* An instruction, decoded. */
+enum { EMU_TENSOR_MASK_WORDS = 4 /* of disabled lanes of a block */ };
+typedef struct emu_tensor_product {
+    emu_tensor_form form;
+    bool a_in_tensor, masked;
+    int scale; /* d is multiplied by 2^-scale */
+    emu_address d, a_address, metadata, scale_a, scale_b;
+    emu_operand a, b, shape, add, mask[2 * EMU_TENSOR_MASK_WORDS];
+} emu_tensor_product;
+emu_run emu_tensor_product_run;
+
 /* What an instruction descriptor says. k is 32 bytes long in shared memory; where A is sparse, B's is 64 bytes long, of which
  * each row of A keeps 32. */
 typedef struct emu_tensor_shape {
