@@ -115,8 +115,11 @@ static uint8_t *shared_range(const copy *c, const emu_actor *who, emu_access_kin
     return emu_memory_range(who, c->base.block, &access, address, bytes);
 }
 
-static void move_chunk(uint8_t *shared, uint8_t *linear, uint32_t bytes, bool store) {
-    memcpy(store ? linear : shared, store ? shared : linear, bytes);
+/* flips: the halves of 16 bytes change places. */
+static void move_chunk(uint8_t *shared, uint8_t *linear, uint32_t bytes, bool flips, bool store) {
+    const uint32_t half = flips ? 8 : 0;
+    memcpy(store ? linear : shared + half, store ? shared + half : linear, bytes - half);
+    if (flips) memcpy(store ? linear + half : shared, store ? shared : linear + half, half);
 }
 
 /* Bytes [first, first + bytes) of the copy, which are whole rows, from or to shared memory. Chunks move within their
@@ -126,7 +129,8 @@ static bool shared_spans(const copy *c, const emu_actor *who, bool store, uint32
     const uint32_t base = c->order.shared + first;
     uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, base, bytes);
     for (uint32_t at = 0; memory && at < bytes; at += 16)
-        move_chunk(memory + (int32_t)(emu_swizzle(c->map.swizzle, base + at) - base), linear + at, 16, store);
+        move_chunk(memory + (int32_t)(emu_swizzle(c->map.swizzle, base + at) - base), linear + at, 16,
+                   emu_swizzle_flips(c->map.swizzle, base + at), store);
     return memory != NULL;
 }
 
@@ -141,7 +145,7 @@ static bool shared_rows(const copy *c, const emu_actor *who, bool store, uint32_
         const uint32_t address = emu_swizzle(c->map.swizzle, chunk);
         uint8_t *memory = shared_range(c, who, store ? EMU_READ : EMU_WRITE, address, 16);
         if (!memory) return false;
-        move_chunk(memory, linear + at, piece, store);
+        move_chunk(memory, linear + at, piece, emu_swizzle_flips(c->map.swizzle, chunk), store);
     }
     return true;
 }

@@ -44,6 +44,8 @@ static const char *wrong_kinds(int type, uint32_t rank, int interleave, int swiz
     if (fill < 0 || fill > EMU_FILL_NAN) return "the fill is none of CUtensorMapFloatOOBfill";
     if (has_gaps(type) && swizzle != EMU_SWIZZLE_NONE && swizzle < EMU_SWIZZLE_128B)
         return "types with gaps in shared memory take swizzles of 128 bytes alone";
+    if (has_gaps(type) && swizzle == EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B)
+        return "types with gaps in shared memory take no swizzle that flips 8 bytes";
     if (fill == EMU_FILL_NAN && !type_facts[type].floating) return "only floating-point tensors are filled with NaN";
     return NULL;
 }
@@ -99,7 +101,6 @@ int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, con
         if (is_packed(type)) *why = "packed 4- and 6-bit types need sm_100";
         if (swizzle > EMU_SWIZZLE_128B) *why = "swizzles of 32- and 64-byte atoms need sm_100";
     }
-    if (swizzle == EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B) *why = "swizzles that flip 8 bytes are not emulated";
     if (interleave != EMU_INTERLEAVE_NONE) *why = "interleaved tensors are not emulated";
     if (*why) return CU_ERROR_NOT_SUPPORTED;
 

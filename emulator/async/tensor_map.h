@@ -80,4 +80,9 @@ static inline uint32_t emu_swizzle(int swizzle, uint32_t shared_address) {
     static const uint8_t mask[EMU_N_SWIZZLES] = {0, 1, 3, 7, 3, 3, 1}, atom[EMU_N_SWIZZLES] = {4, 4, 4, 4, 5, 5, 6};
     return shared_address ^ (shared_address >> 7 & mask[swizzle]) << atom[swizzle];
 }
+/* Are the halves of those 16 bytes swapped? PTX says "every alternate shared memory line", cuda.h "every alternate row": every
+ * second line of 128 bytes, and not the first, which all swizzles leave as it is. */
+static inline bool emu_swizzle_flips(int swizzle, uint32_t shared_address) {
+    return swizzle == EMU_SWIZZLE_128B_ATOM_32B_FLIP_8B && shared_address >> 7 & 1;
+}
 #endif

@@ -39,6 +39,7 @@ static bool decode_tcgen05(emu_decoding *d) {
         {"commit", emu_decode_tensor_commit},
         {"mma", emu_decode_tensor_product},
         {"cp", emu_decode_tensor_copy},
+        {"shift", emu_decode_tensor_shift},
     };
     if (emu_options_get()->architecture < 100)
         return emu_decode_fail(d, "the device is an sm_90a: EMULATOR_ARCHITECTURE=100 makes it an sm_100a");

@@ -22,16 +22,27 @@ static const kind_types kinds[EMU_N_KINDS] = {
     [EMU_KIND_MXF4NVF4] = {{PTX_NONE, PTX_E2M1}, {PTX_NONE}},
 };
 
-static bool size_known(emu_tensor_kind kind, bool pair, int m, int n) {
-    if (pair) return (m == 128 || m == 256) && n % (kind == EMU_KIND_I8 ? 32 : 16) == 0 && n >= 16 && n <= 256;
-    if (m == 128) return n % 16 == 0 && n >= 16 && n <= 256;
-    if (m != 64 || n < 8 || n > 256) return false;
-    return kind == EMU_KIND_I8 ? n % 16 == 0 || n == 8 || n == 24 : n % 8 == 0;
+static bool size_known(const emu_tensor_form *form, int m, int n) {
+    const bool integers = form->kind == EMU_KIND_I8;
+    if (form->pair) return (m == 128 || m == 256) && n % (integers ? 32 : 16) == 0 && n >= 16 && n <= 256;
+    if (m == 128 && !form->sparse) return n % 16 == 0 && n >= 16 && n <= 256;
+    if ((m != 64 && m != 128) || n < 8 || n > 256) return false;
+    return integers ? n % 16 == 0 || n == 8 || n == 24 : n % 8 == 0;
+}
+
+/* Of 16 bits and more, the selector names a column of two. */
+static const char *sparsity_wrong(const emu_tensor_form *form, uint32_t bits) {
+    if (!form->sparse) return bits & 7 ? "bits 0 to 2 must be zero where A is dense" : NULL;
+    if (!(bits >> 2 & 1)) return "bit 2 must be 1 where A is sparse";
+    if ((bits & 3) > emu_tensor_halves(form->kind)) return "the kind has no such sparsity selector";
+    return NULL;
 }
 
 /* Accumulators are f32; bits 4 and 5 and 29 and 30 say which bytes have the scales. */
-static const char *scaled_read(emu_tensor_kind kind, bool pair, int scales, uint32_t bits, emu_tensor_shape *shape) {
-    const bool packed = kind != EMU_KIND_MXF8F6F4;
+static const char *scaled_read(const emu_tensor_form *form, uint32_t bits, emu_tensor_shape *shape) {
+    const emu_tensor_kind kind = form->kind;
+    const int scales = form->scales;
+    const bool pair = form->pair, packed = kind != EMU_KIND_MXF8F6F4;
     const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & (packed ? 3 : 7)];
     *shape = (emu_tensor_shape){.m = (int)(bits >> 27 & 3) << 7,
                                 .n = (int)(bits >> 17 & 63) << 3,
@@ -43,11 +54,13 @@ static const char *scaled_read(emu_tensor_kind kind, bool pair, int scales, uint
                                 .a = packed ? PTX_B8 : a,
                                 .b = packed ? PTX_B8 : b,
                                 .packed = packed,
+                                .sparse = form->sparse,
                                 .scales = scales,
                                 .scale_a = (int)(bits >> 29 & 3),
                                 .scale_b = (int)(bits >> 4 & 3),
                                 .ue4m3 = !(bits >> 23 & 1)};
-    if (bits & 7) return "sparse products are not supported";
+    const char *why = sparsity_wrong(form, bits);
+    if (why) return why;
     if (bits >> 3 & 1 || bits >> 6 & 1 || bits >> 24 & 7 || (packed && bits >> 12 & 1))
         return "bits 3, 6, 24 to 26, and 12 where it is of no type, must be zero";
     if (bits >> 31) return "bit 31 needs sm_103a";
@@ -61,9 +74,9 @@ static const char *scaled_read(emu_tensor_kind kind, bool pair, int scales, uint
     return NULL;
 }
 
-const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, bool ws, int scales, uint32_t bits,
-                                  emu_tensor_shape *shape) {
-    if (kind >= EMU_KIND_MXF8F6F4) return scaled_read(kind, pair, scales, bits, shape);
+const char *emu_tensor_shape_read(const emu_tensor_form *form, uint32_t bits, emu_tensor_shape *shape) {
+    const emu_tensor_kind kind = form->kind;
+    if (kind >= EMU_KIND_MXF8F6F4) return scaled_read(form, bits, shape);
     const ptx_type a = kinds[kind].a[bits >> 7 & 7], b = kinds[kind].a[bits >> 10 & 7];
     const ptx_type d = kinds[kind].d[bits >> 4 & 3];
     *shape = (emu_tensor_shape){.m = (int)(bits >> 24 & 31) << 4,
@@ -75,8 +88,11 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, bool ws, int 
                                 .trans_b = bits >> 16 & 1,
                                 .a = a,
                                 .b = b,
-                                .ws = ws};
-    if (bits & 7) return "sparse products are not supported";
+                                .sparse = form->sparse,
+                                .selector = form->sparse ? (int)(bits & 3) : 0,
+                                .ws = form->ws};
+    const char *why = sparsity_wrong(form, bits);
+    if (why) return why;
     if (bits >> 6 & 1 || bits >> 23 & 1 || bits >> 29) return "bits 6, 23 and 29 to 31 must be zero";
     if (a == PTX_NONE || b == PTX_NONE || d == PTX_NONE) return "the kind has no such types";
     if (shape->saturate && kind != EMU_KIND_I8) return "only integers saturate";
@@ -86,10 +102,10 @@ const char *emu_tensor_shape_read(emu_tensor_kind kind, bool pair, bool ws, int 
     shape->k = EMU_LINE / ptx_type_bytes[a];
     const bool ws_known =
         (shape->m == 32 || shape->m == 64 || shape->m == 128) && (shape->n == 64 || shape->n == 128 || shape->n == 256);
-    if (ws) return ws_known ? NULL : "M of .ws is 32, 64 or 128, N 64, 128 or 256";
-    if (!size_known(kind, pair, shape->m, shape->n))
-        return pair ? "M of a pair is 128 or 256, N at most 256, a multiple of 16 or 32"
-                    : "M is 64 or 128, N at most 256, a multiple of 8 or 16";
+    if (form->ws) return ws_known ? NULL : "M of .ws is 32, 64 or 128, N 64, 128 or 256";
+    if (!size_known(form, shape->m, shape->n))
+        return form->pair ? "M of a pair is 128 or 256, N at most 256, a multiple of 16 or 32"
+                          : "M is 64 or 128, N at most 256, a multiple of 8 or 16";
     return NULL;
 }
 
@@ -129,29 +145,31 @@ static int bits_of(ptx_type type) {
 }
 
 bool emu_tensor_gather(const emu_operation *operation, emu_block *block, uint64_t bits, ptx_type type, bool trans,
-                       int rows, uint8_t (*line)[EMU_LINE]) {
-    const int bytes = ptx_type_bytes[type], width = bits_of(type);
-    const int k = EMU_LINE / bytes, of_chunk = 16 / bytes; /* elements */
+                       int rows, int parts, uint8_t (*line)[EMU_LINE]) {
+    const int bytes = ptx_type_bytes[type], width = bits_of(type), pieces = 2 * parts;
+    const int k = parts * EMU_LINE / bytes, of_chunk = 16 / bytes; /* elements */
     emu_descriptor descriptor;
     uint32_t chunk[EMU_MAX_CHUNKS];
     (void)emu_tensor_matrix_read(bits, type, trans, &descriptor); /* what is wrong with it was told at issue */
     if (trans)
         emu_descriptor_lines(&descriptor, rows / of_chunk, k, chunk);
     else
-        emu_descriptor_chunks(&descriptor, false, rows, 2, chunk);
-    const int n = trans ? rows / of_chunk * k : 2 * rows;
+        emu_descriptor_chunks(&descriptor, false, rows, pieces, chunk);
+    const int n = trans ? rows / of_chunk * k : pieces * rows;
     if (!emu_product_read(operation, block, chunk, n)) return false;
     const uint8_t *shared = block->shared;
     for (int i = 0; i < n; i++) {
         const uint8_t *from = shared + (chunk[i] % (1 << 18) - EMU_SHARED_FIRST);
         uint8_t elements[16];
         emu_tensor_unpack(width, from, elements);
+        const int place = trans ? i % k * bytes : i % pieces * 16; /* byte of k */
+        uint8_t(*to)[EMU_LINE] = line + place / EMU_LINE * EMU_MAX_N;
         if (!trans) {
-            memcpy(line[i / 2] + i % 2 * 16, elements, 16);
+            memcpy(to[i / pieces] + place % EMU_LINE, elements, 16);
             continue;
         }
         for (int row = 0; row < of_chunk; row++)
-            memcpy(line[i / k * of_chunk + row] + i % k * bytes, elements + row * bytes, (size_t)bytes);
+            memcpy(to[i / k * of_chunk + row] + place % EMU_LINE, elements + row * bytes, (size_t)bytes);
     }
     return true;
 }

@@ -6,6 +6,7 @@
  *   2      256   m % 128 of block m / 128        n
  *   2      128   m % 64 of block m / 64, + 64    n % (N / 2)
  *                for the second half of n
+ *   2      128   of sparse A: as 64 of one block n
  *   .ws    64    m, + 64 for the second half     n % (N / 2)
  *   .ws    32    m, + 32 for each quarter of n   n % (N / 4) */
 #ifndef EMULATOR_TCGEN05_LAYOUT_H
@@ -20,7 +21,7 @@ typedef struct emu_tensor_layout {
 
 static inline emu_tensor_layout emu_layout_of(const emu_tensor_shape *shape, bool pair) {
     const int rows = pair ? shape->m / 2 : shape->m;
-    const bool spread = rows == EMU_TENSOR_LANES / 2 && !pair && !shape->ws;
+    const bool spread = rows == EMU_TENSOR_LANES / 2 && (!pair || shape->sparse) && !shape->ws;
     return (emu_tensor_layout){.spread = spread, .folds = spread ? 1 : EMU_TENSOR_LANES / rows};
 }
 

@@ -40,6 +40,17 @@ int emu_tensor_blocks(emu_warp *warp, const emu_op *op, emu_block *block[2]) {
     return 2;
 }
 
+bool emu_tensor_exited(const emu_operation *operation, emu_block *const block[2], int blocks, const char *what) {
+    const emu_actor *actor = &operation->actor;
+    for (int i = 0; i < blocks; i++) {
+        if (!block[i]->exited) continue;
+        emu_find(actor->warp, actor->op, actor->lane, EMU_EXITED, 0,
+                 "the other block of the pair has exited while %s uses its memory", what);
+        return true;
+    }
+    return false;
+}
+
 bool emu_tensor_grouped(emu_warp *warp, const emu_op *op) {
     struct emu_tensor *tensor = emu_tensor_of(warp->block);
     if (op->kind == 2 && (warp->block->rank ^ 1) >= warp->block->cluster->n_blocks) {

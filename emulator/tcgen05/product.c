@@ -5,18 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcgen05/layout.h"
+#include "tcgen05/sparse.h"
 
-enum { MOST_ROWS = 256, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = 4 };
-
-typedef struct product_detail {
-    emu_tensor_kind kind;
-    bool a_in_tensor, masked, ws;
-    int scale;  /* d is multiplied by 2^-scale */
-    int scales; /* of a row, of block-scaled kinds */
-    emu_address d, a_address, scale_a, scale_b;
-    emu_operand a, b, shape, add, mask[2 * MASK_WORDS];
-} product_detail;
+enum { MOST_ROWS = 256, A_COLUMNS = EMU_LINE / 4, MASK_WORDS = EMU_TENSOR_MASK_WORDS };
 
 typedef struct product {
     emu_operation operation;
@@ -25,7 +16,7 @@ typedef struct product {
     bool a_in_tensor, add;
     int scale, blocks;
     emu_block *block[2]; /* the rows' owners, in order */
-    uint32_t d, a_address, scale_a, scale_b;
+    uint32_t d, a_address, metadata, scale_a, scale_b;
     uint64_t a, b;
     uint32_t disabled[2][MASK_WORDS]; /* a bit a lane */
     uint64_t number;
@@ -52,7 +43,7 @@ static void touch(const product *p, int block, emu_access_kind kind, uint32_t ad
 static bool gather_a(const product *p, int block, uint8_t (*line)[EMU_LINE]) {
     const int rows = p->shape.m / p->blocks;
     if (!p->a_in_tensor)
-        return emu_tensor_gather(&p->operation, p->block[block], p->a, p->shape.a, p->shape.trans_a, rows, line);
+        return emu_tensor_gather(&p->operation, p->block[block], p->a, p->shape.a, p->shape.trans_a, rows, 1, line);
     touch(p, block, EMU_READ, p->a_address, A_COLUMNS, true);
     const struct emu_tensor *tensor = p->block[block]->tensor;
     for (int row = 0; row < rows; row++)
@@ -91,57 +82,53 @@ static void write_results(const product *p, int block, const uint32_t *d) {
         }
 }
 
-static bool peer_exited(const product *p) {
-    for (int i = 0; i < p->blocks; i++) {
-        if (!p->block[i]->exited) continue;
-        const emu_actor *actor = &p->operation.actor;
-        emu_find(actor->warp, actor->op, actor->lane, EMU_EXITED, 0,
-                 "the other block of the pair has exited while tcgen05.mma uses its memory");
-        return true;
-    }
-    return false;
-}
-
-static bool gather(const product *p, uint8_t (*a)[EMU_LINE], uint8_t (*b)[EMU_LINE]) {
+/* B's k is twice as long as sparse A's: its second half is in the lines from EMU_MAX_N on. */
+static bool gather(const product *p, uint8_t (*a)[EMU_LINE], uint8_t (*place)[EMU_LINE], uint8_t (*b)[EMU_LINE]) {
     const emu_tensor_shape *shape = &p->shape;
-    const int m = shape->m / p->blocks, n = shape->n / p->blocks;
-    for (int i = 0; i < p->blocks; i++)
+    const int m = shape->m / p->blocks, n = shape->n / p->blocks, parts = 1 + shape->sparse;
+    for (int i = 0; i < p->blocks; i++) {
         if (!gather_a(p, i, a + i * m) ||
-            !emu_tensor_gather(&p->operation, p->block[i], p->b, shape->b, shape->trans_b, n, b + i * n))
+            !emu_tensor_gather(&p->operation, p->block[i], p->b, shape->b, shape->trans_b, n, parts, b + i * n))
             return false;
+        if (shape->sparse)
+            emu_tensor_places(&p->operation.actor, p->block[i], shape, p->layout, p->metadata, m, place + i * m);
+    }
     if (shape->negate_a) emu_tensor_negate(shape->a, shape->m, a);
-    if (shape->negate_b) emu_tensor_negate(shape->b, shape->n, b);
+    for (int part = 0; part < parts && shape->negate_b; part++)
+        emu_tensor_negate(shape->b, shape->n, b + part * EMU_MAX_N);
     return true;
 }
 
 /* Each block has the scales of its own rows, and of all columns. */
-static void multiply_scaled(const product *p, uint8_t (*a)[EMU_LINE], uint8_t (*b)[EMU_LINE], uint32_t *d) {
+static void multiply_scaled(const product *p, emu_tensor_rows a, const uint8_t (*b)[EMU_LINE], uint32_t *d) {
     const int rows = p->shape.m / p->blocks;
     uint32_t scale_a[MOST_ROWS], scale_b[EMU_MAX_N];
     for (int i = 0; i < p->blocks; i++) {
         emu_tensor_scales(&p->operation.actor, p->block[i], p->scale_a, rows, scale_a);
         emu_tensor_scales(&p->operation.actor, p->block[i], p->scale_b, p->shape.n, scale_b);
-        emu_tensor_multiply_scaled(&p->shape, rows, (const uint8_t(*)[EMU_LINE])(a + i * rows),
-                                   (const uint8_t(*)[EMU_LINE])b, scale_a, scale_b, d + i * rows * p->shape.n);
+        const emu_tensor_rows own = {a.line + i * rows, a.place + i * rows};
+        emu_tensor_multiply_scaled(&p->shape, rows, own, b, scale_a, scale_b, d + i * rows * p->shape.n);
     }
 }
 
 static bool step(emu_operation *operation, emu_random *random) {
     (void)random;
-    static uint8_t a[MOST_ROWS][EMU_LINE], b[EMU_MAX_N][EMU_LINE]; /* one thread runs everything */
+    static uint8_t a[MOST_ROWS][EMU_LINE], b[2 * EMU_MAX_N][EMU_LINE]; /* one thread runs everything */
+    static uint8_t place[MOST_ROWS][EMU_LINE];
     static uint32_t d[MOST_ROWS * EMU_MAX_N];
     const product *p = (const product *)operation;
     const int half = p->shape.m / p->blocks * p->shape.n;
-    if (peer_exited(p) || !gather(p, a, b)) {
+    if (emu_tensor_exited(operation, p->block, p->blocks, "tcgen05.mma") || !gather(p, a, place, b)) {
         emu_engine_fail(operation);
         return true;
     }
     memset(d, 0, (size_t)(p->blocks * half) * sizeof d[0]);
     for (int i = 0; i < p->blocks && p->add; i++) read_accumulators(p, i, d + i * half);
+    const emu_tensor_rows rows = {(const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])place};
     if (p->shape.scales)
-        multiply_scaled(p, a, b, d);
+        multiply_scaled(p, rows, (const uint8_t(*)[EMU_LINE])b, d);
     else
-        emu_tensor_multiply(&p->shape, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])b, p->scale, d);
+        emu_tensor_multiply(&p->shape, rows, (const uint8_t(*)[EMU_LINE])b, p->scale, d);
     for (int i = 0; i < p->blocks; i++) write_results(p, i, d + i * half);
     emu_total.tiles++;
     return true;
@@ -179,39 +166,64 @@ static bool check_lanes(emu_warp *warp, const emu_op *op, const product *p, uint
     return true;
 }
 
+/* parts: 2 where k is 64 bytes long. How that would leave a line of 32 bytes is not documented. */
 static bool check_matrix(emu_warp *warp, const emu_op *op, int lane, uint64_t bits, ptx_type type, bool trans, int rows,
-                         const char *what) {
+                         int parts, const char *what) {
     emu_descriptor descriptor;
     const char *why = emu_tensor_matrix_read(bits, type, trans, &descriptor);
     if (why == NULL && trans && rows % (16 / ptx_type_bytes[type])) why = "its rows do not fill chunks of 16 bytes";
+    if (why == NULL && !trans && parts > 1 && descriptor.line == EMU_LINE)
+        why = "64 bytes of k do not fit lines of 32 bytes";
     return !wrong(warp, op, lane, what, bits, why);
+}
+
+/* The selector is added to the address: it names a column of two. */
+static bool check_metadata(emu_warp *warp, const emu_op *op, emu_tensor_kind kind, product *p) {
+    if (p->metadata & 1) {
+        emu_find(warp, op, -1, EMU_TENSOR, 11, "the metadata at 0x%08x begins in an odd column: an even one is due",
+                 p->metadata);
+        return false;
+    }
+    p->metadata += (uint32_t)p->shape.selector;
+    return check_lanes(warp, op, p, p->metadata, emu_tensor_halves(kind) ? 1 : 2, "the metadata");
+}
+
+/* Where half of the lanes are used, it is the same half for all. */
+static bool check_half(emu_warp *warp, const emu_op *op, const product *p, uint32_t address, const char *what) {
+    if (!p->layout.spread || address >> 16 == p->d >> 16) return true;
+    emu_find(warp, op, -1, EMU_TENSOR, 12, "%s begins in lane %u, and D in lane %u: the same is due", what,
+             address >> 16, p->d >> 16);
+    return false;
 }
 
 static uint32_t columns_of_scales(int rows) { return ((uint32_t)rows + 31) / 32; }
 
-static bool check(emu_warp *warp, const emu_op *op, int lane, const product_detail *detail, uint32_t bits, product *p) {
-    const bool pair = p->blocks == 2;
-    if (wrong(warp, op, lane, "the instruction", bits,
-              emu_tensor_shape_read(detail->kind, pair, detail->ws, detail->scales, bits, &p->shape)))
+static bool check(emu_warp *warp, const emu_op *op, int lane, const emu_tensor_product *detail, uint32_t bits,
+                  product *p) {
+    if (wrong(warp, op, lane, "the instruction", bits, emu_tensor_shape_read(&detail->form, bits, &p->shape)))
         return false;
     const emu_tensor_shape *shape = &p->shape;
-    p->layout = emu_layout_of(shape, pair);
+    p->layout = emu_layout_of(shape, detail->form.pair);
     if (p->a_in_tensor && (shape->trans_a || p->layout.folds > 1))
         return !wrong(warp, op, lane, "the instruction", bits,
                       shape->trans_a ? "A in tensor memory is not transposed"
                                      : "A in tensor memory is not supported for so few rows");
-    if (p->a_in_tensor ? !check_lanes(warp, op, p, p->a_address, A_COLUMNS, "A")
-                       : !check_matrix(warp, op, lane, p->a, shape->a, shape->trans_a, shape->m / p->blocks, "A"))
+    if (p->a_in_tensor
+            ? !check_lanes(warp, op, p, p->a_address, A_COLUMNS, "A") || !check_half(warp, op, p, p->a_address, "A")
+            : !check_matrix(warp, op, lane, p->a, shape->a, shape->trans_a, shape->m / p->blocks, 1, "A"))
+        return false;
+    if (shape->sparse &&
+        (!check_metadata(warp, op, detail->form.kind, p) || !check_half(warp, op, p, p->metadata, "the metadata")))
         return false;
     if (shape->scales &&
         (!check_lanes(warp, op, p, p->scale_a, columns_of_scales(shape->m / p->blocks), "A's scales") ||
          !check_lanes(warp, op, p, p->scale_b, columns_of_scales(shape->n), "B's scales")))
         return false;
-    return check_matrix(warp, op, lane, p->b, shape->b, shape->trans_b, shape->n / p->blocks, "B") &&
+    return check_matrix(warp, op, lane, p->b, shape->b, shape->trans_b, shape->n / p->blocks, 1 + shape->sparse, "B") &&
            check_lanes(warp, op, p, p->d, (uint32_t)emu_layout_columns(p->layout, shape->n), "D");
 }
 
-static void read_operands(const emu_warp *warp, const product_detail *detail, int lane, product *p) {
+static void read_operands(const emu_warp *warp, const emu_tensor_product *detail, int lane, product *p) {
     uint64_t lanes[EMU_LANES];
     emu_addresses(warp, &detail->d, lanes);
     p->d = (uint32_t)lanes[lane];
@@ -221,7 +233,11 @@ static void read_operands(const emu_warp *warp, const product_detail *detail, in
     } else {
         p->a = emu_u64(warp, detail->a)[lane];
     }
-    if (detail->scales) { /* the two highest bits repeat the instruction descriptor's byte */
+    if (detail->form.sparse) {
+        emu_addresses(warp, &detail->metadata, lanes);
+        p->metadata = (uint32_t)lanes[lane];
+    }
+    if (detail->form.scales) { /* the two highest bits repeat the instruction descriptor's byte */
         emu_addresses(warp, &detail->scale_a, lanes);
         p->scale_a = (uint32_t)lanes[lane] & 0x3fffffff;
         emu_addresses(warp, &detail->scale_b, lanes);
@@ -236,7 +252,7 @@ static void read_operands(const emu_warp *warp, const product_detail *detail, in
 }
 
 static bool issue(emu_warp *warp, const emu_op *op, int lane) {
-    const product_detail *detail = op->detail;
+    const emu_tensor_product *detail = op->detail;
     product *p = emu_alloc(sizeof *p);
     p->blocks = emu_tensor_blocks(warp, op, p->block);
     read_operands(warp, detail, lane, p);
@@ -253,7 +269,7 @@ static bool issue(emu_warp *warp, const emu_op *op, int lane) {
     return true;
 }
 
-static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
+emu_result emu_tensor_product_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
     if (!emu_tensor_grouped(warp, op)) return EMU_ABORT;
     if (mask & (mask - 1))
         emu_find(warp, op, __builtin_ctz(mask), EMU_PROTOCOL, 0, "%d threads issue tcgen05.mma, each the whole product",
@@ -261,79 +277,4 @@ static emu_result run_product(emu_warp *warp, const emu_op *op, emu_mask mask) {
     for (emu_mask rest = mask; rest; rest &= rest - 1)
         if (!issue(warp, op, __builtin_ctz(rest))) return EMU_ABORT;
     return EMU_NEXT;
-}
-
-/* ---- decoder --------------------------------------------------------------------------------------------- */
-/* Hints of what stays in the collector say nothing of the result. */
-static void take_collector(emu_decoding *d, bool ws) {
-    static const char *const buffers[] = {"a", "b0", "b1", "b2", "b3"}, *const uses[] = {"fill", "use", "lastuse",
-                                                                                         "discard"};
-    for (int i = 0; i < (int)(sizeof buffers / sizeof *buffers) * 4; i++) {
-        char word[40];
-        snprintf(word, sizeof word, "collector::%s::%s", buffers[i / 4], uses[i % 4]);
-        if (ws == (i >= 4) && ptx_take(&d->words, word)) return;
-    }
-}
-
-/* What follows the instruction descriptor: lanes that are not written, enable-input-d, scale-input-d. */
-static bool take_rest(emu_decoding *d, product_detail *detail) {
-    const ptx_instruction *instruction = d->instruction;
-    int at = 4;
-    if (instruction->operand[at].kind == PTX_VECTOR && !detail->ws) {
-        detail->masked = true;
-        if (!emu_mma_sources(d, at++, PTX_B32, MASK_WORDS * d->op->kind, detail->mask)) return false;
-    }
-    if (!emu_tensor_operands(d, at + 1, at + 2) || !emu_decode_predicate(d, &instruction->operand[at++], &detail->add))
-        return false;
-    if (at == instruction->n_operands) return true;
-    if (detail->ws) return emu_decode_fail(d, "a mask of zero columns is not supported");
-    const ptx_operand *scale = &instruction->operand[at];
-    if (scale->kind != PTX_INTEGER || scale->bits > 15)
-        return emu_decode_fail(d, "scale-input-d must be a constant from 0 to 15");
-    if (detail->kind != EMU_KIND_F16 && detail->kind != EMU_KIND_TF32)
-        return emu_decode_fail(d, "scale-input-d is of kind::f16 and kind::tf32");
-    detail->scale = (int)scale->bits;
-    return true;
-}
-
-/* ".block_scale" and how many scales a row has. */
-static bool take_scales(emu_decoding *d, product_detail *detail) {
-    static const char *const words[] = {"scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block32", "block16", NULL};
-    const bool packed = detail->kind != EMU_KIND_MXF8F6F4;
-    if (!emu_mma_expect(d, "block_scale")) return false;
-    const int word = ptx_take_of(&d->words, words, -1), by_default = detail->kind == EMU_KIND_MXF4NVF4 ? 0
-                                                                     : packed                          ? 2
-                                                                                                       : 1;
-    const int of[] = {1, 2, 4, packed ? 2 : 1, 4};
-    detail->scales = word < 0 ? by_default : of[word];
-    const bool right =
-        detail->kind == EMU_KIND_MXF4NVF4 ? detail->scales == 2 || detail->scales == 4 : detail->scales == by_default;
-    return right || emu_decode_fail(d, "the kind has no such number of scales");
-}
-
-bool emu_decode_tensor_product(emu_decoding *d) {
-    static const char *const kinds[] = {"kind::f16",      "kind::tf32", "kind::f8f6f4",   "kind::i8",
-                                        "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4", NULL};
-    product_detail *detail = emu_decode_alloc(d, sizeof *detail);
-    d->op->run = run_product;
-    d->op->detail = detail;
-    detail->ws = ptx_take(&d->words, "ws");
-    if (!emu_tensor_group_word(d)) return false;
-    if (detail->ws && d->op->kind != 1) return emu_decode_fail(d, ".ws has .cta_group::1");
-    const int kind = ptx_take_of(&d->words, kinds, -1);
-    if (kind < 0) return emu_decode_fail(d, "kind::f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 and mxf4nvf4 are supported");
-    detail->kind = (emu_tensor_kind)kind;
-    if (detail->ws && kind >= EMU_KIND_MXF8F6F4) return emu_decode_fail(d, ".ws has no block-scaled kinds");
-    if (kind >= EMU_KIND_MXF8F6F4 && !take_scales(d, detail)) return false;
-    take_collector(d, detail->ws);
-    if (!emu_mma_end(d) || !emu_tensor_operands(d, 5, 7) || !emu_tensor_address(d, 0, &detail->d)) return false;
-    detail->a_in_tensor = d->instruction->operand[1].kind == PTX_ADDRESS;
-    const bool a = detail->a_in_tensor ? emu_tensor_address(d, 1, &detail->a_address)
-                                       : emu_mma_sources(d, 1, PTX_B64, 1, &detail->a);
-    if (!a || !emu_mma_sources(d, 2, PTX_B64, 1, &detail->b) || !emu_mma_sources(d, 3, PTX_B32, 1, &detail->shape))
-        return false;
-    if (!detail->scales) return take_rest(d, detail);
-    return emu_tensor_operands(d, 7, 7) && emu_tensor_address(d, 4, &detail->scale_a) &&
-           emu_tensor_address(d, 5, &detail->scale_b) &&
-           emu_decode_predicate(d, &d->instruction->operand[6], &detail->add);
 }

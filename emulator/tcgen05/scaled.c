@@ -4,6 +4,8 @@
  * (mxf4, mxf4nvf4) the exact sums of 16 products, times the significands of their scales, are added, each cut off 35 bits of
  * fraction below the largest exponent of scales and accumulator (MMA-Sim, arXiv 2511.10909).
  *
+ * Of sparse A these are the products of what it keeps; each scale is of twice as many elements of k.
+ *
  * The scale of row m and block s of k: lane m % 32, the same in all four quarters, column m / 32, byte s. */
 #include <math.h>
 #include <string.h>
@@ -69,21 +71,25 @@ static void unpack(const uint8_t *line, int8_t out[2 * EMU_LINE]) {
     for (int i = 0; i < 2 * EMU_LINE; i++) out[i] = doubled[line[i / 2] >> i % 2 * 4 & 15];
 }
 
-void emu_tensor_multiply_scaled(const emu_tensor_shape *shape, int rows, const uint8_t (*a)[EMU_LINE],
-                                const uint8_t (*b)[EMU_LINE], const uint32_t *scale_a, const uint32_t *scale_b,
+void emu_tensor_multiply_scaled(const emu_tensor_shape *shape, int rows, emu_tensor_rows a,
+                                const uint8_t (*all)[EMU_LINE], const uint32_t *scale_a, const uint32_t *scale_b,
                                 uint32_t *d) {
     static int8_t y[EMU_MAX_N][2 * EMU_LINE]; /* one thread runs everything */
-    for (int column = 0; column < shape->n && shape->packed; column++) unpack(b[column], y[column]);
+    static uint8_t kept[EMU_MAX_N][EMU_LINE];
+    const uint8_t(*b)[EMU_LINE] = shape->sparse ? (const uint8_t(*)[EMU_LINE])kept : all;
     for (int row = 0; row < rows; row++) {
         int8_t x[2 * EMU_LINE];
         scale p[4], q[4];
-        if (shape->packed) unpack(a[row], x);
+        if (shape->sparse) emu_tensor_select(shape->n, a.place[row], all, kept);
+        for (int column = 0; column < shape->n && shape->packed && (row == 0 || shape->sparse); column++)
+            unpack(b[column], y[column]);
+        if (shape->packed) unpack(a.line[row], x);
         scales_of(shape, shape->scale_a, scale_a[row], p);
         for (int column = 0; column < shape->n; column++) {
             uint32_t *at = &d[row * shape->n + column];
             scales_of(shape, shape->scale_b, scale_b[column], q);
             *at = shape->packed ? scaled_64(4 / shape->scales, x, y[column], p, q, *at)
-                                : scaled_32(shape->dot, a[row], b[column], p[0], q[0], *at);
+                                : scaled_32(shape->dot, a.line[row], b[column], p[0], q[0], *at);
         }
     }
 }

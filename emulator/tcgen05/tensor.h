@@ -55,6 +55,8 @@ static inline uint64_t emu_tensor_queue(const emu_warp *warp) { return UINT64_C(
 void emu_tensor_issue(emu_warp *, const emu_op *, int lane, emu_operation *);
 /* The blocks that an instruction is of, in order: 1 or 2. */
 int emu_tensor_blocks(emu_warp *, const emu_op *, emu_block *block[2]);
+/* Has one of them exited while the operation ("tcgen05.mma") uses its memory? Reports it. */
+bool emu_tensor_exited(const emu_operation *, emu_block *const block[2], int blocks, const char *what);
 
 /* The value of an operand of 32 bits, which all lanes must agree on. */
 uint32_t emu_tensor_uniform(emu_warp *, const emu_op *, emu_mask, const uint32_t *lanes, const char *what);
@@ -71,5 +73,5 @@ bool emu_tensor_operands(emu_decoding *, int least, int most);
 emu_decode emu_decode_tensor_alloc, emu_decode_tensor_dealloc, emu_decode_tensor_relinquish;
 emu_decode emu_decode_tensor_load, emu_decode_tensor_store, emu_decode_tensor_wait_load, emu_decode_tensor_wait_store;
 emu_decode emu_decode_tensor_fence_before, emu_decode_tensor_fence_after, emu_decode_tensor_commit;
-emu_decode emu_decode_tensor_product, emu_decode_tensor_copy;
+emu_decode emu_decode_tensor_product, emu_decode_tensor_copy, emu_decode_tensor_shift;
 #endif

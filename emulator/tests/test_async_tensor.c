@@ -73,7 +73,7 @@ typedef struct tensor {
  * outside). */
 typedef void visit_element(const tensor *, uint32_t shared, int64_t in_global, void *context);
 static void each_element(const tensor *t, visit_element *visit, void *context) {
-    uint32_t n[5], span[] = {0, 32, 64, 128};
+    uint32_t n[5], span[] = {0, 32, 64, 128, 128, 128, 128};
     for (int i = 0; i < 5; i++) n[i] = i < (int)t->rank ? (t->box[i] + t->step[i] - 1) / t->step[i] : 1;
     n[0] = t->box[0];
     uint32_t pitch = t->swizzle ? span[t->swizzle] : n[0] * t->bytes, row = 0;
@@ -93,10 +93,11 @@ static void each_element(const tensor *t, visit_element *visit, void *context) {
 }
 
 /* CUDA C++ Programming Guide, "swizzle": the 16-byte chunk's number within its span is XORed with that of its 128-byte
- * line. */
+ * line. The swizzle of number 5 swaps the halves of each 16 bytes of every second line. */
 static uint32_t swizzled(int swizzle, uint32_t at) {
-    static const uint32_t chunks[] = {1, 2, 4, 8, 4, 0, 2}, atom[] = {16, 16, 16, 16, 32, 0, 64};
+    static const uint32_t chunks[] = {1, 2, 4, 8, 4, 4, 2}, atom[] = {16, 16, 16, 16, 32, 32, 64};
     uint32_t line = at / 128, chunk = at / atom[swizzle] % chunks[swizzle];
+    if (swizzle == 5 && line % 2) at = at % 16 < 8 ? at + 8 : at - 8;
     return at - chunk * atom[swizzle] + (chunk ^ line % chunks[swizzle]) * atom[swizzle];
 }
 
@@ -136,8 +137,8 @@ static uint32_t below(uint32_t n) { return emu_random_below(&grid.random, n); }
 static tensor draw(bool store) {
     static const int types[] = {EMU_TENSOR_U8,  EMU_TENSOR_U16, EMU_TENSOR_S32, EMU_TENSOR_S64,
                                 EMU_TENSOR_F16, EMU_TENSOR_F32, EMU_TENSOR_F64, EMU_TENSOR_BF16};
-    static const uint32_t span[] = {256, 32, 64, 128};
-    tensor t = {.type = types[below(8)], .rank = 1 + below(5), .swizzle = (int)below(4), .first = 16 * below(64)};
+    static const uint32_t span[] = {256, 32, 64, 128, 128, 128, 128};
+    tensor t = {.type = types[below(8)], .rank = 1 + below(5), .swizzle = (int)below(7), .first = 16 * below(64)};
     t.bytes = emu_tensor_type_bits((emu_tensor_type)t.type) / 8;
     t.fill = t.type >= EMU_TENSOR_F16 && below(2);
     t.box[0] = (below(2) ? span[t.swizzle] / 16 : 1 + below(span[t.swizzle] / 16)) * 16 / t.bytes;
@@ -262,12 +263,12 @@ static const packed packed_types[] = {
     {EMU_TENSOR_U4_ALIGN8, 4, 16}, {EMU_TENSOR_U4_ALIGN16, 4, 8}, {EMU_TENSOR_U6_ALIGN16, 6, 12}};
 
 static tensor draw_packed(const packed *p) {
-    static const int without_gaps[] = {0, 1, 2, 3, 4, 6}, with_gaps[] = {0, 3, 4};
-    static const uint32_t span[] = {128, 32, 64, 128, 128, 0, 128};
+    static const int without_gaps[] = {0, 1, 2, 3, 4, 5, 6}, with_gaps[] = {0, 3, 4};
+    static const uint32_t span[] = {128, 32, 64, 128, 128, 128, 128};
     const bool gaps = p->piece < 16;
     const uint32_t unit = gaps ? 128 : 32;
     tensor t = {.type = p->type, .rank = 2, .first = 32 * below(32), .step = {1, 1 + below(2)}, .bytes = 1};
-    t.swizzle = gaps ? with_gaps[below(3)] : without_gaps[below(6)];
+    t.swizzle = gaps ? with_gaps[below(3)] : without_gaps[below(7)];
     t.box[0] = gaps ? 128 : 32 * (1 + below(span[t.swizzle] / 16));
     t.box[1] = 1 + below(24);
     t.size[0] = gaps ? 128 * (1 + below(3)) : 2 * (1 + below(300));
@@ -290,7 +291,7 @@ static void packed_row(const tensor *t, const packed *p, uint32_t row, uint32_t 
 }
 
 static void packed_loads(void **state) {
-    static const uint32_t span[] = {0, 32, 64, 128, 128, 0, 128};
+    static const uint32_t span[] = {0, 32, 64, 128, 128, 128, 128};
     (void)state;
     for (int i = 0; i < 3 * CASES; i++) {
         const packed *p = &packed_types[i % 3];
@@ -436,6 +437,7 @@ static void encodings(void **state) {
     t = gaps, t.size[0] = 192, refused(&t, "multiple of 128 elements");
     t = gaps, t.box[0] = 64, refused(&t, "128 elements");
     t = gaps, t.swizzle = 2, refused(&t, "swizzles of 128 bytes");
+    t = gaps, t.swizzle = 5, refused(&t, "flips 8 bytes");
     t = gaps, t.fill = 1, refused(&t, "NaN");
     t = good, t.size[0] = UINT64_C(1) << 32, t.stride[1] = (UINT64_C(1) << 40) - 16;
     assert_int_equal(encode(&t, &map, &why), 0);

@@ -58,7 +58,15 @@ static void forms_that_are_refused(void **state) {
         {"tcgen05.mma.ws.cta_group::1.kind::f16.collector::b3::use [%r1], %rd1, %rd2, %r4, %p1;", NULL},
         {"tcgen05.mma.ws.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r4, %p1;", "cta_group::1"},
         {"tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, %p1, %rd1;", "zero columns"},
-        {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r1], %r4, %p1;", "cta_group"},
+        {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r1], %r4, %p1;", NULL},
+        {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, %p1;", "operands"},
+        {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r1, %r4, %p1;", "must be an address"},
+        {"tcgen05.mma.sp.cta_group::1.kind::tf32 [%r1], [%r1], %rd2, [%r1], %r4, {%r1, %r1, %r1, %r1}, %p1, 15;", NULL},
+        {"tcgen05.mma.sp.cta_group::1.kind::i8 [%r1], %rd1, %rd2, [%r1], %r4, %p1, 1;", "kind::f16 and kind::tf32"},
+        {"tcgen05.mma.sp.cta_group::2.kind::mxf4.block_scale [%r1], %rd1, %rd2, [%r1], %r4, [%r1], [%r1], %p1;", NULL},
+        {"tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r4, [%r1], [%r1], %p1;",
+         "must be an address"},
+        {"tcgen05.mma.ws.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r1], %r4, %p1;", "sparse .ws"},
         {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %r1, %rd2, %r4, %p1;", "too narrow"},
         {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];", NULL},
         {"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar];", "operands"},
@@ -66,8 +74,15 @@ static void forms_that_are_refused(void **state) {
         {"tcgen05.cp.cta_group::1.32x128b [%r1], %rd1;", "warpx4"},
         {"tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.b6x16_p32 [%r1], %rd1;", NULL},
         {"tcgen05.cp.cta_group::1.128x128b.b8x16.b8x16 [%r1], %rd1;", "b6x16_p32"},
-        {"tcgen05.cp.cta_group::1.4x256b [%r1], %rd1;", "supported"},
-        {"tcgen05.shift.cta_group::1.down [%r1];", "not supported"},
+        {"tcgen05.cp.cta_group::1.4x256b [%r1], %rd1;", NULL},
+        {"tcgen05.cp.cta_group::1.4x256b.warpx4 [%r1], %rd1;", "warpx4 is not supported"},
+        {"tcgen05.cp.cta_group::2.4x256b.b8x16.b4x16_p64 [%r1], %rd1;", NULL},
+        {"tcgen05.cp.cta_group::1.4x128b [%r1], %rd1;", "4x256b are supported"},
+        {"tcgen05.shift.cta_group::1.down [%r1];", NULL},
+        {"tcgen05.shift.down.cta_group::2 [%r1];", NULL},
+        {"tcgen05.shift.cta_group::1 [%r1];", "down"},
+        {"tcgen05.shift.cta_group::1.down [%r1], %rd1;", "operands"},
+        {"tcgen05.shift.cta_group::1.down [s];", "not in tensor memory"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[4000];
@@ -89,15 +104,19 @@ static const char right[] = BEGIN
     "copy;\n"
     "fence.proxy.async.shared::cta; bar.sync 0; ld.shared.b32 %r5, [at];\n"
     "shr.u32 %r6, %r3, 5; shl.b32 %r6, %r6, 21; add.u32 %r6, %r6, %r5;\n"
-    "tcgen05.st.sync.aligned.16x128b.x2.b32 [%r6], {%r1, %r2, %r3, %r4}; tcgen05.wait::st.sync.aligned;\n"
+    "tcgen05.st.sync.aligned.16x128b.x2.b32 [%r6], {%r1, %r2, %r3, %r4}; mov.b32 %r11, 0x44444444;\n"
+    "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r6+32], {%r11, %r11}; tcgen05.wait::st.sync.aligned;\n"
     "tcgen05.fence::before_thread_sync; bar.sync 0; setp.ne.u32 %p2, %r3, %r3; @!%p1 bra wait;\n"
     "tcgen05.fence::after_thread_sync; add.u32 %r10, %r5, 0;\n"
     "tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd1, %rd2, %r4, {%r2, %r2, %r2, %r2}, %p2;\n"
     "tcgen05.mma.cta_group::1.kind::f8f6f4 [%r5], [%r10], %rd2, %r4, %p1;\n"
     "tcgen05.mma.cta_group::1.kind::i8 [%r5], %rd1, %rd2, 0x8040420, %p2;\n"
+    "tcgen05.mma.sp.cta_group::1.kind::f16 [%r5], %rd1, %rd2, [%r5+32], 0x8040014, %p2;\n"
+    "tcgen05.mma.sp.cta_group::1.kind::f8f6f4 [%r5], [%r10], %rd2, [%r5+32], 0x8040014, %p1;\n"
     "tcgen05.cp.cta_group::1.64x128b.warpx2::01_23 [%r5], %rd1;\n"
     "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r5], %rd1;\n"
     "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r5], %rd1, %rd2, 0x8840480, [%r5], [%r5], %p1;\n"
+    "tcgen05.shift.cta_group::1.down [%r5]; tcgen05.cp.cta_group::1.4x256b [%r5], %rd1;\n"
     "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
     "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra wait; tcgen05.fence::after_thread_sync;\n"
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r7, %r8}, [%r6+2]; tcgen05.wait::ld.sync.aligned;\n"

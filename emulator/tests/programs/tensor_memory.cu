@@ -114,7 +114,11 @@ __global__ void shapes(uint32_t *out) {
 }
 
 __global__ void refused(uint32_t address) {  // what the emulator does not know yet is told by name
-    asm volatile("tcgen05.shift.cta_group::1.down [%0];" ::"r"(address) : "memory");
+    asm volatile(
+        "{.reg .pred p; setp.ne.u32 p, %0, 0; tcgen05.mma.cta_group::1.kind::f16.ashift [%0], [%0], %1, %0, p; }" ::"r"(
+            address),
+        "l"(0ull)
+        : "memory");
 }
 
 static uint32_t cell(uint32_t lane, uint32_t column) { return 1000 * lane + column; }

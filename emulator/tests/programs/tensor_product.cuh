@@ -29,17 +29,18 @@ static uint32_t code_of(Type type, int value) {  // -3 to 3
     return value < 0 ? code | 1u << (formats[type].bits - 1) : code;
 }
 
-// A matrix of rows (of A, or columns of B) by k elements; line: bytes of the swizzled line, 16: no swizzle.
+// A matrix of rows (of A, or columns of B) by 32 bytes of k elements; line: bytes of the swizzled line, 16: no swizzle.
 struct Matrix {
     Type type;
     bool trans;  // not K-major
     int line;
+    int parts = 1;  // 2: k is 64 bytes long, as of B where A is sparse
     int bytes() const { return formats[type].bits < 8 ? 1 : formats[type].bits / 8; }
-    int k() const { return 32 / bytes(); }
+    int k() const { return parts * 32 / bytes(); }
     bool wide() const { return trans && bytes() == 4; }  // chunks of 32 bytes are swizzled: lines of 128
     int deep() const { return wide() ? 4 : 8; }          // k of a swizzle's atom
     int leading() const { return !trans || line == 16 ? 128 : 8 * line * (k() / 8); }
-    int stride() const { return line == 16 ? (trans ? 128 * (k() / 8) : 256) : deep() * line; }
+    int stride() const { return line == 16 ? (trans ? 128 * (k() / 8) : 256 * parts) : deep() * line; }
     uint64_t descriptor() const {
         const uint64_t swizzle = wide() ? 1 : line == 128 ? 2 : line == 64 ? 4 : line == 32 ? 6 : 0;
         return (uint64_t)(leading() / 16) << 16 | (uint64_t)(stride() / 16) << 32 | 1ull << 46 | swizzle << 61;
