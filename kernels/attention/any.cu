@@ -164,9 +164,8 @@ __global__ void __launch_bounds__(128, 2)
 
 template <class S>
 static ridge_status run_any(attention_args a, cudaStream_t stream) {
-    static allowed_per_device allowed;
     const void *const kernel = (const void *)attention_any_kernel<S>;
-    if (allowed.get([&] { return allow_shared(kernel, S::bytes); }) != cudaSuccess) return RIDGE_UNSUPPORTED;
+    if (allow_shared(kernel, S::bytes) != cudaSuccess) return RIDGE_UNSUPPORTED;
     a.m_tiles = S::varlen ? attention_tiles_of(a.sequences, 64, a.m) : (a.m + 63) / 64;
     a.section = a.batch * a.heads, a.longest_first = a.mask.right < a.n;
     const bool in_pieces = lies_in_pieces(a.q, a.q_strides, a.depth) && lies_in_pieces(a.k, a.k_strides, a.depth) &&

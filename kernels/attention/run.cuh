@@ -59,12 +59,11 @@ template <class S>
 inline ridge_status run_tiles(attention_args a, const attention_tile &tile, const ridge_call *call) {
     const cudaStream_t stream = stream_of(call);
     using T = typename S::T;
-    static allowed_per_device allowed;
     const void *const kernel = (const void *)attention_kernel<S>;
     constexpr int bytes = attention_memory<S>::bytes;
     const int kv_heads = a.heads / a.group;
     attention_maps maps;
-    if (allowed.get([&] { return allow_shared(kernel, bytes); }) != cudaSuccess) return RIDGE_UNSUPPORTED;
+    if (allow_shared(kernel, bytes) != cudaSuccess) return RIDGE_UNSUPPORTED;
     if (!attention_map_of<T>(&maps.q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, S::M) || !map_keys<S>(&maps, a))
         return RIDGE_UNSUPPORTED;
     a.m_tiles = S::varlen ? attention_tiles_of(a.sequences, S::M, a.m) : (a.m + S::M - 1) / S::M;

@@ -11,13 +11,10 @@ namespace ridge {
 template <class S>
 static ridge_status run_in_tensor_memory(attention_args a, cudaStream_t stream) {
     using T = typename S::T;
-    static allowed_per_device allowed;
     const auto kernel = attention_tensor_kernel<S>;
     const int kv_heads = a.heads / a.group;
     attention_maps maps;
     if (device_capability() != 100) return RIDGE_UNSUPPORTED;
-    RIDGE_TRY(
-        cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, S::bytes); }), "cudaFuncSetAttribute"));
     if (!attention_map_of<T>(&maps.q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, S::rows) ||
         !attention_map_of<T>(&maps.k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N) ||
         !attention_map_of<T>(&maps.v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N))

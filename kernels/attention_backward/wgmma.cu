@@ -14,10 +14,9 @@ template <class S>
 static ridge_status run_shape(const backward_maps &maps, backward_args b, cudaStream_t stream) {
     if constexpr (!S::shaped && !S::parted)
         if (b.own.parts > 1) return run_shape<typename S::in_parts>(maps, b, stream);
-    static allowed_per_device allowed;
     const void *const kernel = (const void *)attention_backward_kernel<S>;
     constexpr int bytes = backward_memory<S>::bytes;
-    if (allowed.get([&] { return allow_shared(kernel, bytes); }) != cudaSuccess) return RIDGE_UNSUPPORTED;
+    if (allow_shared(kernel, bytes) != cudaSuccess) return RIDGE_UNSUPPORTED;
     b.own.m_tiles = (b.own.m + S::M - 1) / S::M;
     b.own.section = attention_section(b.own, b.shared);
     b.own.longest_first = b.own.mask.right < b.own.n; /* later rows see more */

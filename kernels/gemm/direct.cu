@@ -268,10 +268,7 @@ static ridge_status direct_of(const gemm_call &g) {
     p.k = (int)problem.k, p.each = (int)d.each;
     p.c = g.c.base, p.c_w = d.transposed ? g.c.line : 1, p.c_x = d.transposed ? 1 : g.c.line;
     p.wide = g.wide, p.alpha = g.alpha, p.transposed = d.transposed, p.terms = g.terms<T>();
-    static allowed_per_device allowed;
     const auto kernel = direct_kernel<T>;
-    const auto allow = [&] { return allow_shared((const void *)kernel, DIRECT_BYTES); };
-    RIDGE_TRY(cuda_status(allowed.get(allow), "cudaFuncSetAttribute"));
     const dim3 grid((unsigned)(d.tiles * d.cluster));
     return launch_as(LAUNCH_OVERLAP, kernel, {grid, DIRECT_THREADS, DIRECT_BYTES, d.cluster}, g.stream, p);
 }

@@ -188,10 +188,7 @@ static ridge_status few_run(const gemm_few_rows &f, const few_args<typename S::T
     CUtensorMap w_map, x_map;
     if (!make_map<T>(&w_map, w, S::KW ? GEMM_FEW_OUTPUTS : GEMM_FEW_SLICE) || !make_map<T>(&x_map, x, S::x_lines))
         return RIDGE_FAILED;
-    static allowed_per_device allowed;
     const auto kernel = few_rows_kernel<S>;
-    RIDGE_TRY(
-        cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, S::bytes); }), "cudaFuncSetAttribute"));
     const int64_t tiles = ((int64_t)p.outputs + GEMM_FEW_OUTPUTS - 1) / GEMM_FEW_OUTPUTS;
     return launch_as(LAUNCH_OVERLAP, kernel, {dim3((unsigned)(tiles * f.cluster)), FEW_THREADS, S::bytes, f.cluster},
                      stream, w_map, x_map, p);

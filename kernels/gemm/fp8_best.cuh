@@ -1,7 +1,5 @@
 /* Products of e4m3 by the tiles of FP8_TILES, and the one that fp8_best.h has for a product within another operation. Host code.
- *
- * Their kernels are those of fp8_tiles.cu alone. A kernel of a template has a handle of its own in each file that launches it, of
- * which what was allowed once, for all files, would be allowed for one. */
+ * Their kernels are those of fp8_tiles.cu alone. */
 #ifndef RIDGE_GEMM_FP8_BEST_CUH
 #define RIDGE_GEMM_FP8_BEST_CUH
 

@@ -138,10 +138,6 @@ static ridge_status grouped_any(const grouped_call &g, bool each) {
     if (g.a.columns > ANY_DEPTH) return RIDGE_UNSUPPORTED;
     const auto kernel = grouped_multiply_adds<T>;
     constexpr int bytes = S::floats * (int)sizeof(float);
-    static allowed_per_device allowed;
-    if (bytes > 48 * 1024)
-        RIDGE_TRY(cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, bytes); }),
-                              "cudaFuncSetAttribute"));
     const grouped_store<T> to = {
         (T *)g.c.base, g.c.line, g.c.columns, 0, 0, g.alpha, any_is_wide((T *)g.c.base, g.c.line), false};
     const dim3 grid((unsigned)((g.c.rows + S::side - 1) / S::side), (unsigned)((g.c.columns + S::side - 1) / S::side));

@@ -202,12 +202,9 @@ bool micro_args_of(const matmul_call &m, int tile_rows, int tile_columns, micro_
 
 template <class S>
 ridge_status run_tiles(const matmul_call &m) {
-    static allowed_per_device allowed;
     micro_args<typename S::T> p;
     if (m.c.rows == 0) return RIDGE_OK;
     if (!micro_args_of(m, S::M, S::N, &p)) return RIDGE_UNSUPPORTED;
-    const auto ask = [] { return allow_shared((const void *)micro_tiles<S>, S::bytes); };
-    RIDGE_TRY(cuda_status(allowed.get(ask), "cudaFuncSetAttribute"));
     return launch(micro_tiles<S>, {dim3((unsigned)(p.rows * p.columns)), MICRO_THREADS, S::bytes}, m.stream, p);
 }
 

@@ -381,9 +381,6 @@ ridge_status few_rows(const ridge_call *call) {
                              (int)k,
                              f.steps,
                              fp4_groups_of(n)};
-    static allowed_per_device allowed;
-    RIDGE_TRY(cuda_status(allowed.get([] { return allow_shared((const void *)few_rows_kernel<S>, FP4_FEW_ROOM); }),
-                          "cudaFuncSetAttribute"));
     return launch_as(LAUNCH_OVERLAP, few_rows_kernel<S>,
                      {dim3((unsigned)(f.clusters * f.shares)), S::threads, f.bytes, f.shares}, stream_of(call), a);
 }

@@ -81,10 +81,7 @@ __global__ void __launch_bounds__(MMA_THREADS, 1) two_stages_object(const __grid
 
 template <int Bytes, typename T>
 ridge_status run_as(const matmul_call &m, void (*kernel)(mma_args<T>)) {
-    static allowed_per_device allowed;
     if (!mma_fits(m.a, m.c)) return RIDGE_UNSUPPORTED;
-    const auto ask = [&] { return allow_shared((const void *)kernel, Bytes); };
-    RIDGE_TRY(cuda_status(allowed.get(ask), "cudaFuncSetAttribute"));
     const mma_args<T> p = mma_args_of<T>(m.a, m.b, m.c);
     return launch(kernel, {dim3((unsigned)mma_tiles(p)), MMA_THREADS, Bytes}, m.stream, p);
 }

@@ -271,23 +271,14 @@ __global__ void __launch_bounds__(roles_threads, 1)
 
 /* ---- launches ---- */
 
-template <typename T, typename... P, typename... A>
-ridge_status run_kernel(void (*kernel)(P...), allowed_per_device &allowed, const launch_shape &shape,
-                        const matmul_call &m, const A &...a) {
-    const auto ask = [&] { return allow_shared((const void *)kernel, shape.bytes); };
-    RIDGE_TRY(cuda_status(allowed.get(ask), "cudaFuncSetAttribute"));
-    return launch(kernel, shape, m.stream, a...);
-}
-
 /* kernel_of(T()): the kernel of a type. */
 template <typename F>
 ridge_status run_alike(const ridge_call *call, const F &kernel_of) {
     return with_matmul_16(call, [&](const matmul_call &m, auto type) {
         using T = decltype(type);
-        static allowed_per_device allowed;
         if (!mma_fits(m.a, m.c)) return RIDGE_UNSUPPORTED;
         const mma_args<T> p = mma_args_of<T>(m.a, m.b, m.c);
-        return run_kernel<T>(kernel_of(type), allowed, {dim3((unsigned)mma_tiles(p)), MMA_THREADS, alike_bytes}, m, p);
+        return launch(kernel_of(type), {dim3((unsigned)mma_tiles(p)), MMA_THREADS, alike_bytes}, m.stream, p);
     });
 }
 
@@ -296,7 +287,6 @@ template <template <typename> class Products, class Memory>
 ridge_status run_roles(const ridge_call *call) {
     return with_matmul_16(call, [](const matmul_call &m, auto type) {
         using T = decltype(type);
-        static allowed_per_device allowed;
         if (!mma_fits(m.a, m.c)) return RIDGE_UNSUPPORTED;
         const mma_args<T> p = mma_args_of<T>(m.a, m.b, m.c);
         roles_maps maps;
@@ -305,8 +295,8 @@ ridge_status run_roles(const ridge_call *call) {
             return RIDGE_FAILED;
         const int tiles = mma_tiles(p), sms = device_limit(cudaDevAttrMultiProcessorCount);
         const int blocks = Memory::slots > 0 && sms < tiles ? sms : tiles;
-        return run_kernel<T>(roles<Products<T>, Memory, T>, allowed,
-                             {dim3((unsigned)blocks), roles_threads, Memory::bytes}, m, maps, p);
+        return launch(roles<Products<T>, Memory, T>, {dim3((unsigned)blocks), roles_threads, Memory::bytes}, m.stream,
+                      maps, p);
     });
 }
 

@@ -79,10 +79,6 @@ ridge_status any_launch(any_plan plan, const any_limits &device, const any_matri
             constexpr int own = S::floats * (int)sizeof(float);
             const int bytes = any_alone(device, plan, x * y * count) ? ANY_ALONE : own;
             const auto kernel = any_product<S, A, B, Epilogue>;
-            const int most = device.shared >= ANY_ALONE && own < ANY_ALONE ? ANY_ALONE : own;
-            static allowed_per_device allowed; /* the most that any plan takes: another thread's must not shrink it */
-            const auto allow = [&] { return allow_shared((const void *)kernel, most); };
-            if (bytes > 48 * 1024) RIDGE_TRY(cuda_status(allowed.get(allow), "cudaFuncSetAttribute"));
             return launch_overlapping(kernel, {grid, ANY_THREADS, bytes, plan.cluster}, stream, device.clusters, a, b,
                                       m, n, steps, run, only_if, epilogue);
         }

@@ -9,7 +9,7 @@
 namespace ridge {
 
 /* Blocks of the current device that run at once, in whole clusters; 0: it has no room for one. Static, as what follows: each file has
- * a handle of its own of a kernel that is a template, for which shared memory is allowed here. */
+ * a handle of its own of a kernel that is a template. */
 template <class S, class Epilogue>
 static int matmul_room(void) {
     const void *const kernel = (const void *)matmul_kernel<S, Epilogue>;

@@ -45,9 +45,6 @@ ridge_status tensor_matmul_launch(int64_t m, int64_t n, int64_t k, const Maps &m
     if (!maps(&operands)) return RIDGE_FAILED;
     constexpr auto kernel = tensor_matmul_kernel<S, Epilogue>;
     constexpr int bytes = tensor_matmul_bytes<S, Epilogue>;
-    static allowed_per_device allowed;
-    RIDGE_TRY(
-        cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, bytes); }), "cudaFuncSetAttribute"));
     const launch_shape shape = {dim3((unsigned)(tiles * S::blocks)), S::threads, bytes, S::blocks};
     return launch(kernel, shape, stream, operands, plan, epilogue);
 }

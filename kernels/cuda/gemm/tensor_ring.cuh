@@ -81,9 +81,6 @@ ridge_status tensor_ring_run(const matmul_call &m, T) {
     CUtensorMap a_map, b_map;
     if (!make_map<T>(&a_map, lines_of(m.a), S::M) || !make_map<T>(&b_map, lines_of(m.b), S::K)) return RIDGE_FAILED;
     const auto kernel = tensor_ring_kernel<T, Stages>;
-    static allowed_per_device allowed;
-    RIDGE_TRY(cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, Stages * S::bytes); }),
-                          "cudaFuncSetAttribute"));
     return tensor_tile_launch(kernel, Stages, m, a_map, b_map, (T *)m.c.base, m.c.line, (int)m.c.rows, (int)m.c.columns,
                               (int)((m.a.columns + S::K - 1) / S::K));
 }

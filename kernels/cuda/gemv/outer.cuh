@@ -219,9 +219,6 @@ template <gemv_product By, int R, typename T>
 ridge_status gemv_run_mma_outer(gemv_outer_args<T> p, cudaStream_t stream) {
     using S = gemv_mma_outer_shape<T, By, R>;
     const auto kernel = gemv_mma_outer<T, By, R>;
-    static allowed_per_device allowed;
-    RIDGE_TRY(
-        cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, S::bytes); }), "cudaFuncSetAttribute"));
     const int64_t tiles = (p.columns + S::V - 2) / S::columns + 1, least = 16 * GEMV_WARPS;
     int64_t each = S::most; /* fewer lines where blocks would not fill the GPU */
     while (each > least && (p.lines + each - 1) / each * tiles < GEMV_BLOCKS) each /= 2;

@@ -332,11 +332,6 @@ ridge_status gemv_run_across(gemv_args<T> a, const gemv_plan &plan, int side, cu
     const int64_t x = plan.each < a.depth ? plan.each : a.depth;
     const int bytes = 4 * (int)(x * R > S::floats ? x * R : S::floats);
     const auto kernel = gemv_across<T, R>;
-    static allowed_per_device allowed;
-    constexpr int room = gemv_room(GEMV_FFMA), most = 4 * (room > S::floats ? room : S::floats);
-    if (most > 48 * 1024)
-        RIDGE_TRY(
-            cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, most); }), "cudaFuncSetAttribute"));
     a.to.count = tiles;
     const dim3 grid((unsigned)(tiles * plan.groups), (unsigned)plan.shares, (unsigned)side);
     return launch_overlapping(kernel, {grid, GEMV_THREADS, bytes}, stream, device_overlaps(), a);
@@ -348,10 +343,6 @@ ridge_status gemv_run_along(gemv_args<T> a, const gemv_plan &plan, int side, cud
     const int64_t tiles = (a.outputs + S::tile - 1) / S::tile;
     constexpr int bytes = 4 * S::floats;
     const auto kernel = gemv_along<T, R, Aligned>;
-    static allowed_per_device allowed;
-    if (bytes > 48 * 1024)
-        RIDGE_TRY(cuda_status(allowed.get([&] { return allow_shared((const void *)kernel, bytes); }),
-                              "cudaFuncSetAttribute"));
     a.to.count = (int)tiles;
     const dim3 grid((unsigned)(tiles * plan.groups), (unsigned)plan.shares, (unsigned)side);
     return launch_overlapping(kernel, {grid, GEMV_THREADS, bytes}, stream, device_overlaps(), a);

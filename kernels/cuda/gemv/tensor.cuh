@@ -342,9 +342,6 @@ ridge_status gemv_run_mma(gemv_args<T> a, bool along, const gemv_plan &plan, int
     constexpr int along_bytes = gemv_mma_along_shape<T, By, R>::bytes, V = pack_width<T>;
     const auto kernel = along ? gemv_mma_along<T, By, R> : gemv_mma_across<T, By, R>;
     const int bytes = along ? along_bytes : across::bytes;
-    static allowed_per_device allowed[2];
-    RIDGE_TRY(cuda_status(allowed[along].get([&] { return allow_shared((const void *)kernel, bytes); }),
-                          "cudaFuncSetAttribute"));
     a.alike = a.line % V == 0;
     a.to.count = gemv_count(a, along, plan);
     a.items = a.to.count * side;

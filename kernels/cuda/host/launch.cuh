@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "cuda/host/grants.cuh"
 #include "cuda/host/per_device.cuh"
 
 extern "C" {
@@ -93,10 +94,18 @@ class launch_config {
     launch_config &operator=(const launch_config &) = delete;
 };
 
+/* What has a share of its memory declared needs a grant below 48 KiB, too. */
+inline cudaError_t ask_for(const void *kernel, const launch_shape &shape) {
+    if (shape.bytes > 24 * 1024)
+        if (const cudaError_t e = allow_shared(kernel, shape.bytes); e != cudaSuccess) return e;
+    return shape.cluster > 8 ? allow_large_clusters(kernel) : cudaSuccess;
+}
+
 /* The one launcher. RIDGE_OK where the launch was accepted; failures while it runs are found when the stream is waited
  * for. */
 template <typename... P, typename... A>
 ridge_status launch_as(int how, void (*kernel)(P...), const launch_shape &shape, cudaStream_t stream, const A &...a) {
+    RIDGE_TRY(cuda_status(ask_for((const void *)kernel, shape), "cudaFuncSetAttribute"));
     const launch_config with(shape, stream, how);
     return cuda_status(cudaLaunchKernelEx(&with.config, kernel, P(a)...), "cudaLaunchKernelEx");
 }
@@ -118,13 +127,6 @@ inline ridge_status clear_memory(void *memory, size_t bytes, cudaStream_t stream
 
 /* ---- what a kernel may have on the current device ---- */
 
-/* Dynamic shared memory beyond 48 KiB, and clusters of more than 8 blocks, have to be asked for. */
-inline cudaError_t allow_shared(const void *kernel, int bytes) {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-}
-inline cudaError_t allow_large_clusters(const void *kernel) {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-}
 /* Clusters of a kernel that run at the same time; 0: none, or the device cannot say. Attributes have been asked for. */
 inline cudaError_t resident_clusters(int *clusters, const void *kernel, const launch_shape &shape) {
     const launch_config with(shape, 0, LAUNCH_PLAIN);

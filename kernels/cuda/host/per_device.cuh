@@ -1,5 +1,4 @@
-/* Values found once for each device: attributes set on a kernel, clusters that fit. CUDA keeps both by device: one
- * device's answer says nothing about the next. */
+/* Values found once for each device, such as clusters that fit: one device's answer says nothing about the next. */
 #ifndef RIDGE_KERNELS_CUDA_HOST_PER_DEVICE_CUH
 #define RIDGE_KERNELS_CUDA_HOST_PER_DEVICE_CUH
 
@@ -39,17 +38,6 @@ class per_device {
     template <typename Find>
     T get(Find find) {
         return get(find, [](const T &) { return true; });
-    }
-};
-
-/* CUDA's answer to a request; a refused one is made again. */
-class allowed_per_device {
-    per_device<cudaError_t> known;
-
-   public:
-    template <typename Ask>
-    cudaError_t get(Ask ask) {
-        return known.get(ask, [](cudaError_t e) { return e == cudaSuccess; });
     }
 };
 

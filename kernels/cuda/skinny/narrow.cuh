@@ -310,13 +310,6 @@ __global__ void __launch_bounds__(L::threads, 1) linear_kernel(linear_args a, co
 /* heads: those of grid.y. */
 template <typename L, typename Op>
 ridge_status linear_launch(const linear_args &a, const Op &op, int heads, cudaStream_t stream, bool overlap) {
-    static allowed_per_device allowed;
-    const auto allow = [] {
-        const void *const kernel = (const void *)linear_kernel<L, Op>;
-        const cudaError_t e = allow_shared(kernel, L::reserved);
-        return e == cudaSuccess && L::S > 8 ? allow_large_clusters(kernel) : e;
-    };
-    RIDGE_TRY(cuda_status(allowed.get(allow), "cudaFuncSetAttribute"));
     const int64_t tiles = (a.batch + L::BM - 1) / L::BM;
     if (tiles == 0) return RIDGE_OK;
     if (tiles * L::S > INT32_MAX) return RIDGE_UNSUPPORTED;

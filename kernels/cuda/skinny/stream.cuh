@@ -339,15 +339,6 @@ launch_shape linear_stream_shape(const linear_stream_plan &plan, int64_t cluster
     return {dim3((unsigned)(clusters * L::split)), L::threads, plan.bytes, L::split};
 }
 
-template <typename L, typename Op>
-cudaError_t linear_allow_stream(void) {
-    static allowed_per_device allowed;
-    return allowed.get([] {
-        return allow_shared((const void *)linear_kernel_stream<L, Op>,
-                            linear_stream_plan_of<L>(L::classes, L::depth).bytes);
-    });
-}
-
 /* Clusters that fit on a device at once. */
 template <typename L, typename Op>
 int linear_stream_room(void) {
@@ -355,9 +346,9 @@ int linear_stream_room(void) {
     return room.get([] {
         const linear_stream_plan largest = linear_stream_plan_of<L>(L::classes, L::depth);
         int clusters = 0;
-        if (linear_allow_stream<L, Op>() == cudaSuccess)
-            (void)resident_clusters(&clusters, (const void *)linear_kernel_stream<L, Op>,
-                                    linear_stream_shape<L>(largest, 1));
+        const void *const kernel = (const void *)linear_kernel_stream<L, Op>;
+        if (allow_shared(kernel, largest.bytes) == cudaSuccess)
+            (void)resident_clusters(&clusters, kernel, linear_stream_shape<L>(largest, 1));
         (void)cudaGetLastError(); /* a refusal is an answer */
         return clusters;
     });
@@ -379,7 +370,6 @@ ridge_status linear_launch_stream(const linear_args &a, const Op &op, cudaStream
     if (L::trans &&
         !make_map<float>(&w, {a.w, a.depth, a.classes, a.w_class}, plan.w_bytes / 128, CU_TENSOR_MAP_DATA_TYPE_FLOAT32))
         return RIDGE_FAILED;
-    RIDGE_TRY(cuda_status(linear_allow_stream<L, Op>(), "cudaFuncSetAttribute"));
     return launch_overlapping(linear_kernel_stream<L, Op>,
                               linear_stream_shape<L>(plan, (a.batch + L::rows - 1) / L::rows), stream, true, a, op,
                               plan, x, w);

@@ -381,12 +381,9 @@ launch_shape linear_wide_shape(int split) {
 
 template <typename L, typename Op>
 cudaError_t linear_allow_wgmma(void) {
-    static allowed_per_device allowed;
-    return allowed.get([] {
-        int bytes = 0;
-        for (int split = 1; split <= 8; split++) bytes = max(bytes, linear_plan_of<L>(split, 0).bytes);
-        return allow_shared((const void *)linear_kernel_wgmma<L, Op>, bytes);
-    });
+    int bytes = 0;
+    for (int split = 1; split <= 8; split++) bytes = max(bytes, linear_plan_of<L>(split, 0).bytes);
+    return allow_shared((const void *)linear_kernel_wgmma<L, Op>, bytes);
 }
 
 /* How many clusters of 1 … 8 blocks fit on a device at once: one that does not fit waits for all of another. */
@@ -416,7 +413,6 @@ int linear_split_for(int64_t clusters) {
 template <typename L, typename Op>
 ridge_status linear_launch_wgmma(const linear_args &a, const Op &op, int heads, int split, cudaStream_t stream,
                                  bool overlap) {
-    RIDGE_TRY(cuda_status(linear_allow_wgmma<L, Op>(), "cudaFuncSetAttribute"));
     const int64_t tiles = (a.batch + L::BM - 1) / L::BM;
     if (tiles == 0) return RIDGE_OK;
     if (tiles * 8 > INT32_MAX || a.depth > INT32_MAX / 2 || a.batch > INT32_MAX / 2) return RIDGE_UNSUPPORTED;
