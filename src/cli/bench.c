@@ -140,19 +140,19 @@ ridge_status ridge_bench_gpu_ceilings(const ridge_options *o, const ridge_machin
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
-static ridge_status count_bytes(ridge_run *run, ridge_error *error) {
+static ridge_status count(ridge_run *run, bool kernels, ridge_error *error) {
     char why[400];
-    (void)ridge_counters_read(run, why, sizeof why);
+    ridge_counters_read(run, kernels, why, sizeof why);
     if (why[0]) {
         ridge_finding found = {.what = "counters", .health = RIDGE_HEALTH_BAD};
-        (void)snprintf(found.found, sizeof found.found, "not all bytes were counted: %.120s", why);
+        (void)snprintf(found.found, sizeof found.found, "not everything was counted: %.120s", why);
         (void)snprintf(found.advice, sizeof found.advice,
                        "bytes are the declared ones; ridge doctor says what is missing");
         ridge_run_add_finding(run, &found);
     }
     if (!*ridge_interrupt_flag()) return RIDGE_OK;
     run->interrupted = true;
-    return ridge_fail(error, RIDGE_INTERRUPTED, "interrupted while bytes were counted: the times are kept");
+    return ridge_fail(error, RIDGE_INTERRUPTED, "interrupted while the GPU's counters were read: the times are kept");
 }
 
 ridge_status ridge_bench_measure(const ridge_options *o, ridge_selection *selection, ridge_run *run,
@@ -163,8 +163,8 @@ ridge_status ridge_bench_measure(const ridge_options *o, ridge_selection *select
     *run = (ridge_run){0};
     RIDGE_TRY(ridge_bench_plan_make(o, selection, &p, error));
     RIDGE_TRY(ridge_lab_run(&p.plan, &watch, run, error));
-    if (!o->counters) return RIDGE_OK;
-    const ridge_status status = count_bytes(run, error);
+    if (o->profile == RIDGE_PROFILE_NONE) return RIDGE_OK;
+    const ridge_status status = count(run, o->profile == RIDGE_PROFILE_FULL, error);
     run->wall_s = ridge_seconds_since(p.plan.began_ns);
     return status;
 }

@@ -1,10 +1,11 @@
 #include "cli/counters.h"
 
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/interrupt.h"
 #include "cli/ncu.h"
+#include "cli/profiler.h"
 
 enum { METRICS = 2 };
 static const ridge_ncu_metric metrics[METRICS] = {{"dram__bytes_read.sum", "byte", false},
@@ -26,29 +27,33 @@ ridge_status ridge_counters_parse(const char *csv, double *read, double *written
     return RIDGE_OK;
 }
 
-static bool profile(ridge_result *r, char *text, char *why, int size) {
-    char names[96];
+/* Bytes alone. */
+static ridge_status count_bytes(ridge_result *r, char *text, ridge_error *error) {
+    char names[96], why[256];
     const char *const what[] = {"--metrics", names, NULL};
-    ridge_error error = {0};
     (void)snprintf(names, sizeof names, "%s,%s", metrics[0].name, metrics[1].name);
-    r->dram_read = r->dram_written = 0;
-    if (!ridge_ncu_run(what, r->target, &r->c, r->variant->name, text, why, size)) return false;
-    if (ridge_counters_parse(text, &r->dram_read, &r->dram_written, &error) == RIDGE_OK) return true;
-    (void)snprintf(why, (size_t)size, "%s", error.text);
-    return false;
+    if (!ridge_ncu_run(what, r->target, &r->c, r->variant->name, text, why, sizeof why))
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "%s", why);
+    return ridge_counters_parse(text, &r->dram_read, &r->dram_written, error);
 }
 
-int ridge_counters_read(ridge_run *run, char *why, int size) {
-    char *text = calloc(1, RIDGE_NCU_MOST_TEXT);
-    int known = 0;
-    why[0] = '\0';
-    if (!text) return 0;
-    for (int i = 0; i < run->n_results; i++) {
-        ridge_result *r = &run->results[i];
-        if (ridge_variant_backend(r->variant) != RIDGE_BACKEND_cuda || !ridge_verdict_timed(r->verdict)) continue;
-        if (*ridge_interrupt_flag()) break;
-        known += profile(r, text, why, size);
+/* What was not counted is no bytes. */
+static double counted(const ridge_profile *p, ridge_count count) {
+    return isnan(p->value[count]) ? 0 : p->value[count];
+}
+
+static ridge_status count_kernels(ridge_result *r, ridge_profiler *profiler, ridge_error *error) {
+    r->first_profile = profiler->n;
+    RIDGE_TRY(ridge_profiler_add(profiler, r->target, &r->c, r->variant, r->way, &r->here, error));
+    r->n_profiles = profiler->n - r->first_profile;
+    for (int i = r->first_profile; i < profiler->n; i++) {
+        r->dram_read += counted(&profiler->kernels[i], RIDGE_COUNT_DRAM_READ);
+        r->dram_written += counted(&profiler->kernels[i], RIDGE_COUNT_DRAM_WRITTEN);
     }
+    return RIDGE_OK;
+}
+
+static void count_pairs(ridge_run *run) {
     for (int p = 0; p < run->n_pairs; p++) {
         const ridge_result *a = &run->results[run->pairs[p].a], *b = &run->results[run->pairs[p].b];
         run->pairs[p].counted = a->dram_read + a->dram_written > 0 && b->dram_read + b->dram_written > 0;
@@ -56,6 +61,26 @@ int ridge_counters_read(ridge_run *run, char *why, int size) {
         run->pairs[p].traffic_a = a->dram_read + a->dram_written;
         run->pairs[p].traffic_b = b->dram_read + b->dram_written;
     }
-    free(text);
-    return known;
+}
+
+static bool launches(const ridge_result *r) {
+    return ridge_variant_backend(r->variant) == RIDGE_BACKEND_cuda &&
+           (ridge_verdict_timed(r->verdict) || r->verdict == RIDGE_VERDICT_EMULATED);
+}
+
+void ridge_counters_read(ridge_run *run, bool kernels, char *why, int size) {
+    ridge_profiler profiler;
+    ridge_error error = {0};
+    const bool opened = ridge_profiler_open(&profiler, &error) == RIDGE_OK;
+    for (int i = 0; i < run->n_results && opened && !*ridge_interrupt_flag(); i++) {
+        ridge_result *r = &run->results[i];
+        if (!launches(r)) continue;
+        r->dram_read = r->dram_written = 0;
+        (void)(kernels ? count_kernels(r, &profiler, &error) : count_bytes(r, profiler.text, &error));
+    }
+    (void)snprintf(why, (size_t)size, "%s", error.text);
+    run->profiles = profiler.kernels, run->n_profiles = profiler.n;
+    profiler.kernels = NULL;
+    ridge_profiler_close(&profiler);
+    count_pairs(run);
 }

@@ -121,7 +121,19 @@ static ridge_status set_edges(ridge_options *o, const char *v, ridge_error *e) {
 }
 static ridge_status set_counters(ridge_options *o, const char *v, ridge_error *e) {
     (void)e, (void)v;
-    o->counters = true;
+    o->profile = RIDGE_PROFILE_MINIMAL;
+    return RIDGE_OK;
+}
+static void profile_words(ridge_words *words) {
+    static const char *const names[] = {
+        [RIDGE_PROFILE_NONE] = "none", [RIDGE_PROFILE_MINIMAL] = "minimal", [RIDGE_PROFILE_FULL] = "full"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) ridge_words_add(words, names[i]);
+}
+static ridge_status set_profile(ridge_options *o, const char *v, ridge_error *e) {
+    ridge_words words = {0};
+    const int found = find_value("--profile", v, profile_words, &words, e);
+    if (found < 0) return RIDGE_INVALID;
+    o->profile = (ridge_profile_level)found;
     return RIDGE_OK;
 }
 static ridge_status set_wide(ridge_options *o, const char *v, ridge_error *e) {
@@ -353,8 +365,12 @@ const ridge_option_row ridge_option_rows[] = {
     {"tuned", "FILE", "t", "where the winners are kept (default: ~/.config/ridge/tuned)", set_tuned, NULL,
      RIDGE_VALUE_FILE},
     {"dry-run", NULL, "rcf", "print what would run and how long it would take", set_dry, NULL, RIDGE_VALUE_OTHER},
-    {"counters", NULL, "rc", "count the bytes of each GPU variant with NVIDIA's profiler (ncu)", set_counters, NULL,
-     RIDGE_VALUE_OTHER},
+    {"profile", "LEVEL", "rc",
+     "what NVIDIA's profiler (ncu) counts of each GPU variant behind the measurements: bytes of DRAM, or all that "
+     "ridge "
+     "profile shows of its kernels:",
+     set_profile, profile_words, RIDGE_VALUE_OTHER},
+    {"counters", NULL, "rc", "the same as --profile minimal", set_counters, NULL, RIDGE_VALUE_OTHER},
     {"summaries", NULL, "r", "one line per case: FLOP, bytes, intensity, bandwidth- or compute-bound", set_summaries,
      NULL, RIDGE_VALUE_OTHER},
     {"refresh", NULL, "rctpfk", "measure the ceilings again, even if they are cached", set_refresh, NULL,

@@ -24,6 +24,9 @@ int ridge_exit_status(ridge_status status);
 
 enum { RIDGE_MAX_INPUT_FILES = 8, RIDGE_MAX_SETTINGS = 8, RIDGE_MAX_ARGUMENTS = 24 };
 
+/* What NVIDIA's profiler counts behind the measurements: nothing, bytes of DRAM, or what each kernel did. */
+typedef enum ridge_profile_level { RIDGE_PROFILE_NONE, RIDGE_PROFILE_MINIMAL, RIDGE_PROFILE_FULL } ridge_profile_level;
+
 typedef struct ridge_options {
     char **patterns; /* the remaining arguments */
     int n_patterns;
@@ -66,7 +69,8 @@ typedef struct ridge_options {
     bool all;                 /* every case, not only the headline ones */
     bool keep;                /* ceilings, though something disturbed them */
     bool no_ceilings;         /* no option: of a run that only checks */
-    bool dry_run, summaries, refresh, mutants, edges, counters, help;
+    bool dry_run, summaries, refresh, mutants, edges, help;
+    ridge_profile_level profile;
     ridge_format format; /* of tables */
     bool wide;           /* tables with all their columns */
     ridge_when color;

@@ -18,8 +18,13 @@ static void show_plot(const ridge_run *run, const ridge_page *page) {
     }
 }
 
+static void show_profiles(const ridge_run *run, const ridge_page *page) {
+    if (run->n_profiles > 0) ridge_report_profile(run->profiles, run->n_profiles, page);
+}
+
 static void show_run(const ridge_run *run, const ridge_page *page) {
     ridge_report_run(run, page);
+    show_profiles(run, page);
     ridge_report_scaling(run, page);
     show_plot(run, page);
     ridge_report_conditions(run, page);
@@ -28,6 +33,7 @@ static void show_run(const ridge_run *run, const ridge_page *page) {
 
 static void show_compare(const ridge_run *run, const ridge_page *page) {
     ridge_report_compare(run, page);
+    show_profiles(run, page);
     ridge_report_scaling(run, page);
     ridge_report_conditions(run, page);
     ridge_report_closing(run, page);

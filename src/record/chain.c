@@ -18,6 +18,9 @@ static const char *const result_facts[] = {
 static const char *const pair_facts[] = {"target",    "case",      "backend", "isa",       "threads", "mode",
                                          "reference", "optimized", "traffic", "agreement", NULL};
 
+/* Of a result where it has them: files of before keep their chain. */
+static const char *const later_facts[] = {"profile", NULL};
+
 /* A missing field counts as null. */
 static bool add_fields(SHA2_CTX *sha, const json_t *object, const char *const *keys) {
     for (; *keys; keys++) {
@@ -43,6 +46,8 @@ static bool add_link(json_t *links, const json_t *object, const char *const *key
     SHA256Init(&sha);
     SHA256Update(&sha, (const uint8_t *)before, strlen(before));
     if (!add_fields(&sha, object, keys)) return false;
+    for (const char *const *key = later_facts; *key; key++)
+        if (json_object_get(object, *key) && !add_fields(&sha, object, (const char *const[]){*key, NULL})) return false;
     (void)SHA256End(&sha, hex);
     return json_array_append_new(links, json_string(hex)) == 0;
 }

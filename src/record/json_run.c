@@ -202,6 +202,13 @@ static json_t *result_item(const void *context, int i) {
     const ridge_run *run = context;
     const int measured = run->results[i].measured;
     json_t *json = ridge_json_result(&run->results[i]);
+    if (json && run->results[i].n_profiles > 0 &&
+        json_object_set_new(
+            json, "profile",
+            ridge_json_profile(&run->profiles[run->results[i].first_profile], run->results[i].n_profiles)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
     if (json &&
         (json_object_set_new(json, "measured",
                              measured >= 0 && measured < run->n_measured ? json_integer(measured) : json_null()) != 0 ||

@@ -6,6 +6,7 @@
 
 #include "record/json.h"
 #include "record/record.h"
+#include "record/saved.h"
 
 #define WAIT(name) "smsp__average_warps_issue_stalled_" name "_per_issue_active.ratio"
 
@@ -108,17 +109,37 @@ void ridge_profile_explain(const ridge_profile *p, char *text, size_t size) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *profile_json(const void *context, int i) {
+static json_t *kernel_json(const void *context, int i) {
     const ridge_profile *p = (const ridge_profile *)context + i;
-    char of[RIDGE_CASE_NAME], explained[400];
-    ridge_case_name(p->target, p->c, of, sizeof of);
+    char explained[400];
     ridge_profile_explain(p, explained, sizeof explained);
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s?, s:o, s:o, s:s}", "target", p->target->name, "case", of, "variant",
-                  p->variant->name, "way", p->way ? p->way->name : NULL, "kernel", ridge_json_text(p->kernel),
-                  "declared_bytes", ridge_json_number(p->model), "limit", explained);
+    json_t *json = json_pack("{s:o, s:o, s:s}", "kernel", ridge_json_text(p->kernel), "declared_bytes",
+                             ridge_json_number(p->model), "limit", explained);
     for (int c = 0; json && c < RIDGE_COUNT_COUNT; c++)
         (void)json_object_set_new(json, ridge_counters[c].field, ridge_json_number(p->value[c]));
+    return json;
+}
+
+json_t *ridge_json_profile(const ridge_profile *profiles, int n) { return ridge_json_array(n, kernel_json, profiles); }
+
+void ridge_profile_read(const json_t *kernel, ridge_profile *p) {
+    (void)snprintf(p->kernel, sizeof p->kernel, "%s", ridge_saved_text(kernel, "kernel"));
+    p->model = ridge_saved_number(kernel, "declared_bytes");
+    for (int c = 0; c < RIDGE_COUNT_COUNT; c++) p->value[c] = ridge_saved_number(kernel, ridge_counters[c].field);
+}
+
+static json_t *profile_json(const void *context, int i) {
+    const ridge_profile *p = (const ridge_profile *)context + i;
+    char of[RIDGE_CASE_NAME];
+    ridge_case_name(p->target, p->c, of, sizeof of);
+    json_t *kernel = kernel_json(context, i);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s?}", "target", p->target->name, "case", of, "variant",
+                             p->variant->name, "way", p->way ? p->way->name : NULL);
+    if (json && (!kernel || json_object_update(json, kernel) != 0)) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(kernel);
     return json;
 }
 

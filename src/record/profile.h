@@ -52,4 +52,9 @@ void ridge_profile_brief(const char *name, char *text, size_t size);
 /* {"schema": "ridge-profile/1", "kernels": […]}; NULL: no memory. */
 json_t *ridge_json_profiles(const ridge_profile *profiles, int n);
 
+/* Of the kernels of one variant, which say nothing of it: a field of its result. NULL: no memory. */
+json_t *ridge_json_profile(const ridge_profile *profiles, int n);
+/* Reads one of those into its kernel, model and values. What is missing is NaN. */
+void ridge_profile_read(const json_t *kernel, ridge_profile *p);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "machine/doctor/doctor.h"
 #include "measure/job.h"
+#include "record/profile.h"
 #include "roofline/budget.h"
 #include "roofline/place.h"
 
@@ -42,7 +43,8 @@ typedef struct ridge_result {
     ridge_interval graph_us;               /* time of a launch inside a captured graph; operands rotate as in time_us */
     double event_floor_us, graph_floor_us; /* an empty kernel between two events, and inside a graph */
     double sm_mhz, power_w;                /* medians over the samples */
-    double dram_read, dram_written;        /* bytes of one launch by the GPU's counters (--counters); 0: not counted */
+    double dram_read, dram_written;        /* bytes of one launch by the GPU's counters (--profile); 0: not counted */
+    int first_profile, n_profiles;         /* of its kernels, in run->profiles (--profile full) */
     int throttled_samples;                 /* taken while the GPU throttled its clock for heat or power; kept */
     ridge_repeats repeats;                 /* of the judged time */
     bool cut;                              /* settings.within gave it less time than settings.max_time */
@@ -101,6 +103,8 @@ typedef struct ridge_run {
     int n_pairs;
     ridge_measured *measured;
     int n_measured;
+    ridge_profile *profiles; /* of all results, in their order; NULL: none */
+    int n_profiles;
     ridge_rates rates; /* with which CPU ways were chosen */
     /* Conditions of the machine that affect these numbers, found before and after the measurements. */
     ridge_finding findings[RIDGE_MAX_FINDINGS];

@@ -204,6 +204,28 @@ static ridge_status judge_result(ridge_run *run, ridge_result *r, const json_t *
     return status;
 }
 
+/* Kernels behind those of the results before; the array has room for all of the file's. */
+static void read_profiles(ridge_run *run, ridge_result *r, const json_t *json) {
+    size_t i;
+    const json_t *kernel;
+    r->first_profile = run->n_profiles;
+    json_array_foreach(json_object_get(json, "profile"), i, kernel) {
+        ridge_profile *p = &run->profiles[run->n_profiles++];
+        *p = (ridge_profile){
+            .target = r->target, .c = &r->c, .variant = r->variant, .way = r->way, .place = r->n_profiles++};
+        ridge_profile_read(kernel, p);
+    }
+}
+
+static ridge_status make_profiles(ridge_run *run, const json_t *results, ridge_error *error) {
+    size_t i, n = 0;
+    const json_t *result;
+    json_array_foreach(results, i, result) n += json_array_size(json_object_get(result, "profile"));
+    if (n == 0) return RIDGE_OK;
+    run->profiles = calloc(n, sizeof *run->profiles);
+    return run->profiles ? RIDGE_OK : ridge_fail(error, RIDGE_NO_MEMORY, "no memory for profiles");
+}
+
 static ridge_status read_result(ridge_replay *replay, const json_t *json, ridge_error *error) {
     ridge_run *run = &replay->run;
     ridge_result *r = &run->results[run->n_results];
@@ -215,7 +237,9 @@ static ridge_status read_result(ridge_replay *replay, const json_t *json, ridge_
     r->here.threads = run->settings.threads;
     r->here.rates = run->rates;
     run->n_results++;
-    return judge_result(run, r, json, error);
+    RIDGE_TRY(judge_result(run, r, json, error));
+    read_profiles(run, r, json);
+    return RIDGE_OK;
 }
 
 static ridge_status read_results(ridge_replay *replay, ridge_error *error) {
@@ -225,6 +249,7 @@ static ridge_status read_results(ridge_replay *replay, ridge_error *error) {
     replay->run.results = calloc(n + 1, sizeof *replay->run.results);
     replay->forced = calloc(n + 1, sizeof *replay->forced);
     if (!replay->run.results || !replay->forced) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for results");
+    RIDGE_TRY(make_profiles(&replay->run, all, error));
     json_array_foreach(all, i, json) RIDGE_TRY(read_result(replay, json, error));
     return RIDGE_OK;
 }

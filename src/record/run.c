@@ -18,11 +18,13 @@ void ridge_run_free(ridge_run *run) {
     free(run->measured);
     free(run->pairs);
     free(run->budget.cases);
+    free(run->profiles);
     run->budget = (ridge_budget){0};
     run->results = NULL;
     run->pairs = NULL;
     run->measured = NULL;
-    run->n_results = run->n_pairs = run->n_measured = 0;
+    run->profiles = NULL;
+    run->n_results = run->n_pairs = run->n_measured = run->n_profiles = 0;
 }
 
 bool ridge_verdict_is_error(ridge_verdict v) {
