@@ -1,5 +1,5 @@
-# CUTLASS's headers, for the target cutlass_gemm alone: where RIDGE_CUTLASS says, or where the Python package nvidia-cutlass has
-# them. Without them the target says "not built".
+# CUTLASS's headers, for files named cuda_cutlass*.cu in folders of targets: where RIDGE_CUTLASS says, or where the Python
+# package nvidia-cutlass has them. Without them these variants say "not built".
 set(RIDGE_CUTLASS "" CACHE PATH "folder with cutlass/cutlass.h: CUTLASS 4's include folder")
 if(RIDGE_HAVE_CUDA AND NOT RIDGE_CUTLASS)
   find_package(Python3 QUIET COMPONENTS Interpreter)
@@ -15,8 +15,11 @@ if(RIDGE_HAVE_CUDA AND RIDGE_CUTLASS)
   if(NOT EXISTS ${RIDGE_CUTLASS}/cutlass/cutlass.h)
     message(FATAL_ERROR "RIDGE_CUTLASS: ${RIDGE_CUTLASS} has no cutlass/cutlass.h")
   endif()
-  message(STATUS "ridge: cutlass_gemm with the headers in ${RIDGE_CUTLASS}")
-  set(folder ${PROJECT_SOURCE_DIR}/targets/cutlass_gemm)
-  set_property(SOURCE ${folder}/target.c ${folder}/cuda.cu APPEND PROPERTY COMPILE_DEFINITIONS RIDGE_HAVE_CUTLASS=1)
-  set_property(SOURCE ${folder}/cuda.cu APPEND PROPERTY COMPILE_OPTIONS "-isystem=${RIDGE_CUTLASS};-DNDEBUG") # its asserts are calls
+  message(STATUS "ridge: kernels of CUTLASS with the headers in ${RIDGE_CUTLASS}")
+  file(GLOB of_cutlass CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/targets/*/cuda_cutlass*.cu)
+  foreach(source IN LISTS of_cutlass)
+    get_filename_component(folder ${source} DIRECTORY)
+    set_property(SOURCE ${source} ${folder}/target.c APPEND PROPERTY COMPILE_DEFINITIONS RIDGE_HAVE_CUTLASS=1)
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-isystem=${RIDGE_CUTLASS};-DNDEBUG") # its asserts are calls
+  endforeach()
 endif()

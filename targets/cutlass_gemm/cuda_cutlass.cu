@@ -12,13 +12,13 @@ RIDGE_CUDA_DECLARE(cutlass_gemm_cuda_cooperative);
 
 /* Warnings within its headers are not this project's. */
 #pragma nv_diag_suppress 177, 186, 20012
-#include <cutlass/bfloat16.h>
 #include <cutlass/cutlass.h>
 #include <cutlass/epilogue/collective/collective_builder.hpp>
 #include <cutlass/gemm/collective/collective_builder.hpp>
 #include <cutlass/gemm/device/gemm_universal_adapter.h>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
-#include <cutlass/half.h>
+
+#include "peer/cutlass.cuh"
 
 using namespace ridge;
 
@@ -26,23 +26,12 @@ namespace {
 
 namespace schedule = cutlass::gemm; /* KernelTmaWarpSpecialized… */
 
-template <typename T>
-struct element_of;
-template <>
-struct element_of<__nv_bfloat16> {
-    using type = cutlass::bfloat16_t;
-};
-template <>
-struct element_of<__half> {
-    using type = cutlass::half_t;
-};
-
 /* A tile, a cluster and the schedules of main loop and epilogue: what CUTLASS calls a configuration. */
 template <class Tile, class Cluster, class MainLoop, class Epilogue>
 struct configuration {
     template <typename T>
     struct of {
-        using E = typename element_of<T>::type;
+        using E = typename cutlass_element<T>::type;
         using row_major = cutlass::layout::RowMajor;
         static constexpr int pieces = 8; /* elements of 16 bytes */
         using epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
@@ -64,17 +53,13 @@ template <typename Gemm>
 ridge_status run(const matmul_call &m) {
     using E = typename Gemm::ElementA;
     const int rows = (int)m.c.rows, columns = (int)m.c.columns, depth = (int)m.a.columns;
-    typename Gemm::Arguments arguments = {
+    const typename Gemm::Arguments arguments = {
         cutlass::gemm::GemmUniversalMode::kGemm,
         {rows, columns, depth, 1},
         {(const E *)m.a.base, {m.a.line, cute::Int<1>{}, 0}, (const E *)m.b.base, {cute::Int<1>{}, m.b.line, 0}},
         {{1.0f, 0.0f}, nullptr, {m.c.line, cute::Int<1>{}, 0}, (E *)m.c.base, {m.c.line, cute::Int<1>{}, 0}},
     };
-    arguments.hw_info.sm_count = device_limit(cudaDevAttrMultiProcessorCount);
-    Gemm gemm;
-    if (Gemm::get_workspace_size(arguments) > 0 || Gemm::can_implement(arguments) != cutlass::Status::kSuccess)
-        return RIDGE_UNSUPPORTED;
-    return gemm.run(arguments, nullptr, m.stream) == cutlass::Status::kSuccess ? RIDGE_OK : RIDGE_FAILED;
+    return cutlass_launch<Gemm>(arguments, m.stream);
 }
 
 template <class Configuration>

@@ -4,6 +4,7 @@
 #include "gemm/library.h"
 #include "gemm/matmul_target.h"
 #include "peer/cublaslt.h"
+#include "peer/cutlass.h"
 
 RIDGE_CUDA_DECLARE(cutlass_gemm_cuda_automatic);
 RIDGE_CUDA_DECLARE(cutlass_gemm_cuda_pingpong);
@@ -22,21 +23,12 @@ static const ridge_way optimized_ways[] = {
     MATMUL_WAY_ANY,
 };
 
-static const char *absent(const ridge_case *c) {
-    (void)c;
-#ifdef RIDGE_HAVE_CUTLASS
-    return NULL;
-#else
-    return "not built: CUTLASS's headers were not found (configure with -DRIDGE_CUTLASS=DIR)";
-#endif
-}
-
 static const ridge_variant variants[] = {
     GEMM_CUBLASLT("cuda/baseline", RIDGE_BASELINE, "cuBLASLt, the algorithm that it guesses", gemm_cublaslt_guess),
     {.name = "cuda/optimized",
      .role = RIDGE_OPTIMIZED,
      .idea = "CUTLASS's Hopper collectives",
-     .unavailable = absent,
+     .unavailable = cutlass_absent,
      .ways = RIDGE_LIST(optimized_ways)},
 };
 

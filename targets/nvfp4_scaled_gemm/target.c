@@ -7,6 +7,7 @@
 #include "gemm/matmul_target.h"
 #include "nvfp4_scaled_gemm.h"
 #include "nvfp4_scaled_gemm_cpu.h"
+#include "peer/cutlass.h"
 #include "quantize/scale_at.h"
 
 RIDGE_CPU_DECLARE(nvfp4_scaled_gemm_cpu_baseline);
@@ -15,6 +16,8 @@ RIDGE_CUDA_DECLARE(nvfp4_scaled_gemm_cuda_dequantized);
 RIDGE_CUDA_DECLARE(nvfp4_scaled_gemm_cuda_one_tile);
 RIDGE_CUDA_DECLARE(nvfp4_scaled_gemm_cuda_blocks);
 RIDGE_CUDA_DECLARE(nvfp4_scaled_gemm_cuda_pairs);
+RIDGE_CUDA_DECLARE(nvfp4_scaled_gemm_cuda_cutlass_blocks);
+RIDGE_CUDA_DECLARE(nvfp4_scaled_gemm_cuda_cutlass_pairs);
 
 enum { BLOCK = 16, SLICE = 256, TILE_K = 64 };
 
@@ -186,6 +189,15 @@ static ridge_plan tile_plan(const ridge_way *way, const ridge_problem *p) {
                         .arithmetic = {RIDGE_E2M1, 1}};
 }
 
+/* CUTLASS computes where the scales of a row of tiles lie. */
+static ridge_plan cutlass_plan(const ridge_way *way, const ridge_problem *p) {
+    ridge_plan plan = tile_plan(way, p);
+    for (int t = SCALED_A_SCALE; t <= SCALED_B_SCALE; t += SCALED_B_SCALE - SCALED_A_SCALE)
+        if (p->tensor[t].stride[0] != p->c.dim[SCALED_TILE_BYTES] && !plan.refusal)
+            plan.refusal = "for scales whose tiles lie one behind the other";
+    return plan;
+}
+
 static ridge_plan dequantized_plan(const ridge_way *way, const ridge_problem *p) {
     const int64_t m = p->c.dim[SCALED_M], n = p->c.dim[SCALED_N], k = p->c.dim[SCALED_K];
     const gemm_problem product = {.m = m, .n = n, .k = k, .batch = 1, .dtype = p->c.dtype, .here = p->here};
@@ -202,11 +214,10 @@ static ridge_plan dequantized_plan(const ridge_way *way, const ridge_problem *p)
 static const scaled_tile one_tile = {.rows = 128, .columns = 128, .blocks = 1, .in_turns = true};
 static const scaled_tile of_blocks = {.rows = 128, .columns = 192, .blocks = 1};
 static const scaled_tile of_pairs = {.rows = 256, .columns = 192, .blocks = 2};
-#define TILE_WAY(name_, idea_, own_, fn)                                                             \
-    {                                                                                                \
-        .name = name_, .idea = idea_, .needs = 100, .below = 101, .plan = tile_plan, .own = &(own_), \
-        .run = RIDGE_CUDA(fn)                                                                        \
-    }
+#define TENSOR_WAY(name_, idea_, own_, fn, plan_) \
+    { .name = name_, .idea = idea_, .needs = 100, .below = 101, .plan = plan_, .own = &(own_), .run = RIDGE_CUDA(fn) }
+#define TILE_WAY(name_, idea_, own_, fn) TENSOR_WAY(name_, idea_, own_, fn, tile_plan)
+#define CUTLASS_WAY(name_, idea_, own_, fn) TENSOR_WAY(name_, idea_, own_, fn, cutlass_plan)
 #define DEQUANTIZED_WAY                                                                                               \
     {                                                                                                                 \
         .name = "dequantized", .idea = "A and B in 16 bits through memory, then a product", .plan = dequantized_plan, \
@@ -225,6 +236,13 @@ static const ridge_way optimized_ways[] = {
     DEQUANTIZED_WAY,
 };
 
+static const scaled_tile cutlass_of_blocks = {.rows = 128, .columns = 128, .blocks = 1};
+static const scaled_tile cutlass_of_pairs = {.rows = 256, .columns = 256, .blocks = 2};
+static const ridge_way cutlass_ways[] = {
+    CUTLASS_WAY("pairs", "pairs of blocks, 256 x 256 sums a pair", cutlass_of_pairs,
+                nvfp4_scaled_gemm_cuda_cutlass_pairs),
+    CUTLASS_WAY("blocks", "128 x 128 sums a block", cutlass_of_blocks, nvfp4_scaled_gemm_cuda_cutlass_blocks),
+};
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -246,6 +264,11 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "codes and scales stay as they are up to the tensor core, tile after tile",
      .ways = RIDGE_LIST(optimized_ways)},
+    {.name = "cuda/cutlass",
+     .role = RIDGE_PEER,
+     .idea = "CUTLASS's block-scaled collectives for tcgen05",
+     .unavailable = cutlass_absent,
+     .ways = RIDGE_LIST(cutlass_ways)},
 };
 
 const ridge_target ridge_target_nvfp4_scaled_gemm = {
