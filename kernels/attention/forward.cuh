@@ -211,8 +211,8 @@ template <class S>
 struct attention_tiles {
     attention_schedule<S> schedule;
     attention_place place;
-    attention_steps steps;
-    int group, number = 0; /* of the tile, among those of the block that have steps */
+    attention_steps steps, own; /* of the tile, of this warpgroup */
+    int group, number = 0;      /* of the tile, among those of the block that have steps */
 
     __device__ attention_tiles(const attention_args &a, int warpgroup) : schedule(a), group(warpgroup) { find(); }
     __device__ bool more(void) const { return schedule.more(); }
@@ -222,6 +222,7 @@ struct attention_tiles {
     __device__ void find(void) {
         for (; schedule.more(); schedule.next()) {
             place = schedule.place(), steps = attention_steps_of<S>(schedule.a, place);
+            own = attention_steps_of_group<S>(schedule.a, place, steps, group);
             if (!steps.none()) return;
             attention_store_none<S>(schedule.a, place, group);
         }
@@ -295,7 +296,7 @@ struct attention_consumer {
         wgmma_wait_group<0>();
         wgmma_settle(scores);
         release(memory.k_empty(number));
-        shape.apply(scores, tiles.steps.last);
+        shape.apply(scores, tiles.own.last);
         rows.template take<S::scores>(scores, shape.factor());
         round_to_operand<S>(p, scores);
     }
@@ -358,16 +359,29 @@ struct attention_consumer {
         rescale(sums.all, by);
     }
 
+    /* A step of which this warpgroup sees nothing: the others wait for its turn, the producer for its word that places are free. That
+     * word may come only once the step is there, or it would count for the step before in the same place. */
+    __device__ void leave_turn(void) const { order.wait(), order.pass_on(); }
+    __device__ void leave_places(void) {
+        mbarrier_wait_parity(memory.k_full(number), memory.phase(number));
+        release(memory.k_empty(number));
+        mbarrier_wait_parity(memory.v_full(number), memory.phase(number));
+        release(memory.v_empty(number));
+    }
+
     __device__ void run(void) {
         attention_tiles<S> tiles(a, group);
         if (!tiles.more()) return;
         sums.restart();
         attention_scores_of<S> shape(a, tiles.place, group);
         for (bool begun = false;;) {
+            const attention_steps own = tiles.own;
+            if (own.last < tiles.steps.last) leave_turn(), leave_places(), number++;
             if (!begun) begin(tiles, shape);
-            for (int step = tiles.steps.last; step > tiles.steps.first; step--)
-                advance<false>(tiles, shape, step - 1, step == tiles.steps.last);
-            const bool first = tiles.steps.last == tiles.steps.first;
+            for (int step = own.last; step > own.first; step--)
+                advance<false>(tiles, shape, step - 1, step == own.last);
+            const bool first = own.last == own.first, leaves = own.first > tiles.steps.first;
+            if (leaves) leave_turn();
             const attention_place place = tiles.place;
             const int tile = tiles.number;
             tiles.next();
@@ -382,6 +396,7 @@ struct attention_consumer {
                 multiply_p(S::halves - 1, first);
                 rows.finish(shape.factor(), shape.sink_log2);
                 finish_sums();
+                if (leaves) number++, leave_places();
                 end(place, tile);
                 if (!tiles.more()) return;
                 number++, shape.of(tiles.place, group), rows.restart();

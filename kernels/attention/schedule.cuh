@@ -67,6 +67,8 @@ struct attention_shape : attention_operands<Type, Keys, Result> {
     static constexpr bool shaped = Shaped, packed = Packed, parted = Packed;
     static constexpr bool varlen = Lie == attention_keys_lie::in_sequences, paged = Lie == attention_keys_lie::in_pages;
     static constexpr bool spans = varlen || paged; /* keys are those of a place's span */
+    /* Where a tile's rows reach over a step, masks hide the first or the last one from some of its warpgroups. */
+    static constexpr bool leaves_steps = Groups > 2 && !fp8 && !across;
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
     static constexpr int halves = fp8 ? V / 64 : 1; /* of V, whose sums a step has one after the other */
     static_assert(!fp8 || (N % 32 == 0 && V <= 128 && !Packed), "slices of K, halves; scales are those of one head");
@@ -238,19 +240,37 @@ struct attention_steps {
     int first, last;
     __device__ bool none(void) const { return last < first; }
 };
+/* Those of rows [first, end) of a place's tile. */
+template <class S>
+__device__ inline attention_steps attention_steps_of_rows(const attention_args &a, const attention_place &place,
+                                                          int first, int end) {
+    if (end <= first) return {0, -1};
+    const attention_keys keys =
+        attention_keys_among(attention_mask_at<S>(a, place.span), attention_query<S>(a, first),
+                             attention_query<S>(a, end - 1), attention_all_keys<S>(a, place.span));
+    if (keys.begin >= keys.end) return {0, -1};
+    return {keys.begin / S::N, (keys.end - 1) / S::N};
+}
 template <class S>
 __device__ inline attention_steps attention_steps_of(const attention_args &a, const attention_place &place) {
-    const int last_row = min(place.m + S::M, attention_row_end<S>(a, place)) - 1;
-    if (S::varlen && last_row < place.m) return {0, -1};
-    const attention_keys keys =
-        attention_keys_among(attention_mask_at<S>(a, place.span), attention_query<S>(a, place.m),
-                             attention_query<S>(a, last_row), attention_all_keys<S>(a, place.span));
-    if (keys.begin >= keys.end) return {0, -1};
-    const attention_steps all = {keys.begin / S::N, (keys.end - 1) / S::N};
-    if constexpr (!S::packed) return all;
+    const attention_steps all =
+        attention_steps_of_rows<S>(a, place, place.m, min(place.m + S::M, attention_row_end<S>(a, place)));
+    if (!S::packed || all.none()) return all;
     const int count = all.last - all.first + 1, each = (count + a.parts - 1) / a.parts;
     const int first = all.first + place.part * each;
     return {first, min(first + each - 1, all.last)};
+}
+/* A warpgroup's, of a tile of which it has the rows of that number: without the tile's first or last step where all of it is
+ * masked for these rows. */
+template <class S>
+__device__ inline attention_steps attention_steps_of_group(const attention_args &a, const attention_place &place,
+                                                           const attention_steps &tile, int group) {
+    if constexpr (!S::leaves_steps) return tile;
+    const int first = place.m + 64 * group;
+    const attention_steps own =
+        attention_steps_of_rows<S>(a, place, first, min(first + 64, attention_row_end<S>(a, place)));
+    if (own.none()) return tile;
+    return {tile.first + (own.first > tile.first), tile.last - (own.last < tile.last)};
 }
 
 }  // namespace ridge
