@@ -244,7 +244,7 @@ struct attention_steps {
 template <class S>
 __device__ inline attention_steps attention_steps_of_rows(const attention_args &a, const attention_place &place,
                                                           int first, int end) {
-    if (end <= first) return {0, -1};
+    if (S::varlen && end <= first) return {0, -1};
     const attention_keys keys =
         attention_keys_among(attention_mask_at<S>(a, place.span), attention_query<S>(a, first),
                              attention_query<S>(a, end - 1), attention_all_keys<S>(a, place.span));
@@ -255,7 +255,8 @@ template <class S>
 __device__ inline attention_steps attention_steps_of(const attention_args &a, const attention_place &place) {
     const attention_steps all =
         attention_steps_of_rows<S>(a, place, place.m, min(place.m + S::M, attention_row_end<S>(a, place)));
-    if (!S::packed || all.none()) return all;
+    if constexpr (!S::packed) return all;
+    if (all.none()) return all;
     const int count = all.last - all.first + 1, each = (count + a.parts - 1) / a.parts;
     const int first = all.first + place.part * each;
     return {first, min(first + each - 1, all.last)};
@@ -266,9 +267,9 @@ template <class S>
 __device__ inline attention_steps attention_steps_of_group(const attention_args &a, const attention_place &place,
                                                            const attention_steps &tile, int group) {
     if constexpr (!S::leaves_steps) return tile;
-    const int first = place.m + 64 * group;
-    const attention_steps own =
-        attention_steps_of_rows<S>(a, place, first, min(first + 64, attention_row_end<S>(a, place)));
+    const int first = place.m + 64 * group, end = min(first + 64, attention_row_end<S>(a, place));
+    if (end <= first) return tile;
+    const attention_steps own = attention_steps_of_rows<S>(a, place, first, end);
     if (own.none()) return tile;
     return {tile.first + (own.first > tile.first), tile.last - (own.last < tile.last)};
 }
