@@ -360,9 +360,11 @@ struct attention_consumer {
     }
 
     /* A step of which this warpgroup sees nothing: the others wait for its turn, the producer for its word that places are free. That
-     * word may come only once the step is there, or it would count for the step before in the same place. */
+     * word may come only once the step is there, or it would count for the step before in the same place. One warp waits and
+     * gives it: a slower one might find the place's next step there, and would wait for ever. */
     __device__ void leave_turn(void) const { order.wait(), order.pass_on(); }
-    __device__ void leave_places(void) {
+    __device__ void leave_places(void) const {
+        if (thread_of_warpgroup() >= 32) return;
         mbarrier_wait_parity(memory.k_full(number), memory.phase(number));
         release(memory.k_empty(number));
         mbarrier_wait_parity(memory.v_full(number), memory.phase(number));

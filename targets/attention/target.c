@@ -43,6 +43,7 @@ static const ridge_case cases[] = {
     {.dim = {5, 0, 2, 7, 1, 8, 8}, .dtype = RIDGE_BF16, PLAIN, EDGE, GPU},
     {.dim = {70, 1, 2, 97, 1, 19, 33}, .dtype = RIDGE_BF16, PLAIN, EDGE, GPU}, /* between 16-byte boundaries */
     {.dim = {450, 1, 1, 300, 1, 64, 64}, .dtype = RIDGE_BF16, PLAIN, EDGE, GPU},
+    {.dim = {192, 1, 3, 191, 1, 40, 40}, .dtype = RIDGE_BF16, CAUSAL, EDGE, GPU}, /* steps for some of a tile's rows */
     {.dim = {200, 1, 2, 300, 1, 64, 40}, .dtype = RIDGE_F16, CAUSAL, EDGE, GPU},
     {.dim = {300, 1, 1, 270, 1, 128, 128}, .dtype = RIDGE_F16, PLAIN, EDGE, GPU},
     {.dim = {150, 2, 2, 400, 1, 96, 128}, .dtype = RIDGE_BF16, CAUSAL, EDGE, GPU},
