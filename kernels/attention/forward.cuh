@@ -359,11 +359,11 @@ struct attention_consumer {
         rescale(sums.all, by);
     }
 
-    /* A step of which this warpgroup sees nothing: the others wait for its turn, the producer for its word that places are free. That
-     * word may come only once the step is there, or it would count for the step before in the same place. One warp waits and
-     * gives it: a slower one might find the place's next step there, and would wait for ever. */
-    __device__ void leave_turn(void) const { order.wait(), order.pass_on(); }
-    __device__ void leave_places(void) const {
+    /* A step that is masked for all rows of this warpgroup. The other warpgroups wait for its turn, and the producer for its arrival
+     * at the empty barriers. Before the step is there, that arrival would count for an earlier step of the same stage. One
+     * warp waits for it. Another one, if slow, might find the barrier a phase further and wait for ever. */
+    __device__ void skip_turn(void) const { order.wait(), order.pass_on(); }
+    __device__ void skip_stages(void) const {
         if (thread_of_warpgroup() >= 32) return;
         mbarrier_wait_parity(memory.k_full(number), memory.phase(number));
         release(memory.k_empty(number));
@@ -378,12 +378,12 @@ struct attention_consumer {
         attention_scores_of<S> shape(a, tiles.place, group);
         for (bool begun = false;;) {
             const attention_steps own = tiles.own;
-            if (own.last < tiles.steps.last) leave_turn(), leave_places(), number++;
+            if (own.last < tiles.steps.last) skip_turn(), skip_stages(), number++;
             if (!begun) begin(tiles, shape);
             for (int step = own.last; step > own.first; step--)
                 advance<false>(tiles, shape, step - 1, step == own.last);
-            const bool first = own.last == own.first, leaves = own.first > tiles.steps.first;
-            if (leaves) leave_turn();
+            const bool first = own.last == own.first, skips = own.first > tiles.steps.first;
+            if (skips) skip_turn();
             const attention_place place = tiles.place;
             const int tile = tiles.number;
             tiles.next();
@@ -398,7 +398,7 @@ struct attention_consumer {
                 multiply_p(S::halves - 1, first);
                 rows.finish(shape.factor(), shape.sink_log2);
                 finish_sums();
-                if (leaves) number++, leave_places();
+                if (skips) number++, skip_stages();
                 end(place, tile);
                 if (!tiles.more()) return;
                 number++, shape.of(tiles.place, group), rows.restart();

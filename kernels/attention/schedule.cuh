@@ -67,8 +67,8 @@ struct attention_shape : attention_operands<Type, Keys, Result> {
     static constexpr bool shaped = Shaped, packed = Packed, parted = Packed;
     static constexpr bool varlen = Lie == attention_keys_lie::in_sequences, paged = Lie == attention_keys_lie::in_pages;
     static constexpr bool spans = varlen || paged; /* keys are those of a place's span */
-    /* Where a tile's rows reach over a step, masks hide the first or the last one from some of its warpgroups. */
-    static constexpr bool leaves_steps = Groups > 2 && !fp8 && !across;
+    /* Whether a warpgroup skips a tile's first or last step where it is masked for all of its rows. */
+    static constexpr bool skips_steps = Groups > 2 && !fp8 && !across;
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
     static constexpr int halves = fp8 ? V / 64 : 1; /* of V, whose sums a step has one after the other */
     static_assert(!fp8 || (N % 32 == 0 && V <= 128 && !Packed), "slices of K, halves; scales are those of one head");
@@ -261,12 +261,11 @@ __device__ inline attention_steps attention_steps_of(const attention_args &a, co
     const int first = all.first + place.part * each;
     return {first, min(first + each - 1, all.last)};
 }
-/* A warpgroup's, of a tile of which it has the rows of that number: without the tile's first or last step where all of it is
- * masked for these rows. */
+/* Those of a warpgroup: the tile's, without the first or the last one where that is masked for all of its 64 rows. */
 template <class S>
 __device__ inline attention_steps attention_steps_of_group(const attention_args &a, const attention_place &place,
                                                            const attention_steps &tile, int group) {
-    if constexpr (!S::leaves_steps) return tile;
+    if constexpr (!S::skips_steps) return tile;
     const int first = place.m + 64 * group, end = min(first + 64, attention_row_end<S>(a, place));
     if (end <= first) return tile;
     const attention_steps own = attention_steps_of_rows<S>(a, place, first, end);

@@ -1,6 +1,6 @@
 /* Attention by attention/forward.cuh, causal, in bf16: one block takes three tiles of 128 queries, each with up to six steps
  * of 64 keys, so that Q's place and the stages are used again; m and n have tails. Then two tiles of 192 queries with a window,
- * whose warpgroups leave out steps at both ends. */
+ * whose warpgroups skip steps at both ends. */
 #include "attention/forward.cuh"
 #include "cuda/host/launch.cuh"
 #include "cuda/host/tensor_map.cuh"
