@@ -88,6 +88,8 @@ class Operation:
 _LINEAR_TYPES = ("f32", "tf32", "bf16", "f16")
 OPERATIONS = {
     "l2norm": Operation("fused_l2norm", "rows"),
+    "rms_norm": Operation("rms_norm", "rows"),
+    "layer_norm": Operation("layer_norm", "rows"),
     "rms_norm+silu": Operation("norm_activation_rms", "rows"),
     "layer_norm+gelu": Operation("norm_activation", "rows"),
     "add+rms_norm": Operation("add_rms_norm", "rows", arrays=4),

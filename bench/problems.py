@@ -141,6 +141,8 @@ def _unit(t):
 
 ROWS = {  # (PyTorch's function, inputs of rows x cols, parameters, outputs, the library's kernel and what follows it)
     "l2norm": (sides.l2norm, 1, 0, ("y",), None, None),
+    "rms_norm": (sides.rms_norm, 1, 1, ("y",), "rms_norm", None),
+    "layer_norm": (sides.layer_norm, 1, 2, ("y",), "layer_norm", None),
     "rms_norm+silu": (sides.rms_norm_silu, 1, 1, ("y",), "rms_norm", torch.nn.functional.silu),
     "layer_norm+gelu": (sides.layer_norm_gelu, 1, 2, ("y",), "layer_norm", torch.nn.functional.gelu),
     "add+rms_norm": (sides.add_rms_norm, 2, 1, ("y", "sum"), "add_rms_norm", None),

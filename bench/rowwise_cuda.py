@@ -22,15 +22,18 @@ ridge = sides.import_ridge()
 OPERATIONS = {
     # name: (ridge's target, parameters, eager, Liger's name: its norms come without the activation)
     "l2norm": ("fused_l2norm", 0, sides.l2norm, None),
+    "rms_norm": ("rms_norm", 1, sides.rms_norm, "rms_norm"),
+    "layer_norm": ("layer_norm", 2, sides.layer_norm, "layer_norm"),
     "rms_norm+silu": ("norm_activation_rms", 1, sides.rms_norm_silu, "rms_norm"),
     "layer_norm+gelu": ("norm_activation", 2, sides.layer_norm_gelu, "layer_norm"),
     "softmax": ("online_softmax", 0, sides.softmax, "softmax"),
     "sin+sqrt": ("vertical_fusion", 0, sides.sin_sqrt, None),
 }
 BIG = [(32768, 4096), (16384, 16384)]
+ROWS = ("l2norm", "rms_norm", "layer_norm", "rms_norm+silu", "layer_norm+gelu", "softmax")
 CASES = (
-    [(op, shape, dtype) for op in ("l2norm", "rms_norm+silu", "layer_norm+gelu", "softmax") for shape in BIG for dtype in ("f32", "bf16")]
-    + [(op, (2048, 262144), "bf16") for op in ("l2norm", "rms_norm+silu", "layer_norm+gelu", "softmax")]
+    [(op, shape, dtype) for op in ROWS for shape in BIG for dtype in ("f32", "bf16")]
+    + [(op, (2048, 262144), "bf16") for op in ROWS]
     + [("l2norm", (128, 4096), "f32"), ("sin+sqrt", (16384, 16384), "f32"), ("sin+sqrt", (16384, 16384), "bf16")]
 )
 

@@ -32,8 +32,12 @@ def l2norm(x):
     return x / torch.clamp(torch.linalg.vector_norm(x, dim=-1, keepdim=True), min=LEAST_NORM)
 
 
+def rms_norm(x, gamma):
+    return F.rms_norm(x, (x.shape[-1],), gamma, EPS)
+
+
 def rms_norm_silu(x, gamma):
-    return F.silu(F.rms_norm(x, (x.shape[-1],), gamma, EPS))
+    return F.silu(rms_norm(x, gamma))
 
 
 def add_rms_norm(x, residual, gamma):
@@ -41,8 +45,12 @@ def add_rms_norm(x, residual, gamma):
     return F.rms_norm(total, (x.shape[-1],), gamma, EPS), total
 
 
+def layer_norm(x, gamma, beta):
+    return F.layer_norm(x, (x.shape[-1],), gamma, beta, EPS)
+
+
 def layer_norm_gelu(x, gamma, beta):
-    return F.gelu(F.layer_norm(x, (x.shape[-1],), gamma, beta, EPS))
+    return F.gelu(layer_norm(x, gamma, beta))
 
 
 def softmax(x):

@@ -39,17 +39,28 @@ static inline bool row_norm_wide(row_norm_form form, const double *option) {
     return !(form.eps > 0) && option[ROW_NORM_WIDE] > 0;
 }
 
-/* The row_cut of types of so many bytes: a thread has 64 bytes of a row, or 16 elements of a long one. */
-#define ROW_NORM_CUT(bytes) \
-    { 64 / (bytes), 16, false }
+/* The activation that a kernel has which knows its norm: rows/norm_fixed.cuh. */
+static inline int row_norm_own_activation(row_norm_kind kind) {
+    return kind == ROW_NORM_LAYER ? ACTIVATION_GELU : kind == ROW_NORM_RMS ? ACTIVATION_SILU : ACTIVATION_NONE;
+}
+/* Whether such a kernel computes this; else one that asks for everything does: rows/norm.cuh. */
+static inline bool row_norm_is_fixed(row_norm_form form, const double *option) {
+    const int activation = row_norm_activation(form, option);
+    return !form.residual && !row_norm_wide(form, option) &&
+           (activation == ACTIVATION_NONE || activation == row_norm_own_activation(form.kind));
+}
 
-/* row_traits of targets without options, whose GPU kernels are rows/norm_fixed.cuh. */
-#define FUSED_L2NORM_ROWS \
-    { 0, {8, 32, true}, {16, 32, false}, 0, 0 }
-#define NORM_ACTIVATION_ROWS \
-    { 2, {16, 32, true}, {64, 64, true}, 0, 0 }
-#define NORM_ACTIVATION_RMS_ROWS \
-    { 1, {8, 32, false}, {16, 32, false}, 0, 0 }
+/* row_traits of the former: weights, and the row_cuts of f32 and of 16 bit. */
+#define ROW_NORM_L2_TRAITS \
+    { 0, {8, 32, true}, {16, 32, false}, 0, 0, true, NULL }
+#define ROW_NORM_LAYER_TRAITS \
+    { 2, {16, 32, true}, {64, 64, true}, 0, 0, true, NULL }
+#define ROW_NORM_RMS_TRAITS \
+    { 1, {8, 32, false}, {16, 32, false}, 0, 0, true, NULL }
+
+/* The row_cut of the latter, of types of so many bytes: a thread has 64 bytes of a row. */
+#define ROW_NORM_CUT(bytes) \
+    { 64 / (bytes), 32, false }
 
 static inline int row_norm_weights(row_norm_kind kind) {
     return kind == ROW_NORM_LAYER ? 2 : kind == ROW_NORM_RMS ? 1 : 0;

@@ -7,8 +7,6 @@
  *   ROW_NORM_WEIGHTS   how many of gamma and beta it has
  *   ROW_NORM_SUMMARY   a line
  *   ROW_NORM_INPUTS    its tensors
- *   ROW_NORM_WAYS      its ways: ROW_NORM_WAY(...), ...
- *   ROW_NORM_TRAITS    their row_traits
  *   ROW_NORM_FIXED     eps and activation of a target without options; or ROW_NORM_OPTIONS
  *   ROW_NORM_SQUARES   where its baseline writes squares, not normalized values
  *   ROW_NORM_PEERS     variants of libraries, if any
@@ -26,6 +24,24 @@
 
 #define ROW_NORM_FN(what) TOKEN_JOIN(ROW_NORM_NAME, what)
 #define ROW_NORM_WAY(which) ROW_WAYS_##which(ROW_NORM_FN(cuda_optimized), &traits)
+#if ROW_NORM_WEIGHTS == 0
+#define ROW_NORM_TRAITS ROW_NORM_L2_TRAITS
+#define ROW_NORM_OF_KIND ROW_NORM_WAY(FILLED)
+#elif ROW_NORM_WEIGHTS == 1
+#define ROW_NORM_TRAITS ROW_NORM_RMS_TRAITS
+#define ROW_NORM_OF_KIND ROW_NORM_WAY(PERSISTENT), ROW_NORM_WAY(FETCH)
+#else
+#define ROW_NORM_TRAITS ROW_NORM_LAYER_TRAITS
+#define ROW_NORM_OF_KIND ROW_NORM_WAY(FILLED), ROW_NORM_WAY(PERSISTENT)
+#endif
+#if ROW_NORM_RESIDUAL
+#define ROW_NORM_WAYS \
+    ROW_NORM_WAY(STAGED), ROW_NORM_WAY(SHORT), ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), ROW_NORM_WAY(LONG)
+#else
+#define ROW_NORM_WAYS                                                                                     \
+    ROW_NORM_WAY(MANY), ROW_NORM_WAY(SHORT), ROW_NORM_OF_KIND, ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), \
+        ROW_NORM_WAY(LONG)
+#endif
 static const row_norm_form form = {ROW_NORM_KIND, ROW_NORM_RESIDUAL, ROW_NORM_FIXED};
 enum { WEIGHTS = ROW_NORM_WEIGHTS, FIRST_WEIGHT = 1 + ROW_NORM_RESIDUAL };
 #ifdef ROW_NORM_SQUARES
@@ -108,7 +124,16 @@ static size_t baseline_scratch(const ridge_case *c, int threads) {
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
-static const row_traits traits = ROW_NORM_TRAITS;
+/* Of kernels that know their norm, and of those that ask for everything. */
+static const row_traits fixed_traits = ROW_NORM_TRAITS, asking_traits = {.parameters = WEIGHTS,
+                                                                         .of_4 = ROW_NORM_CUT(4),
+                                                                         .of_2 = ROW_NORM_CUT(2),
+                                                                         .more_in = ROW_NORM_RESIDUAL,
+                                                                         .more_out = ROW_NORM_RESIDUAL};
+static const row_traits *traits_of(const ridge_case *c) {
+    return row_norm_is_fixed(form, c->option) ? &fixed_traits : &asking_traits;
+}
+static const row_traits traits = {.of_case = traits_of};
 static const ridge_way ways[] = {ROW_NORM_WAYS};
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
@@ -235,10 +260,12 @@ static double row_error(const ridge_oracle_call *call, int64_t i) {
     const double spread = s.largest * s.inverse * gamma, h = spread + beta;
     const int a = row_norm_activation(form, call->option);
     const bool narrow = call->dtype != RIDGE_F32;
-    const double error = form.kind == ROW_NORM_LAYER
-                             ? centering_error(call, &s) * gamma + h
-                             : spread * (4.0 + row_sum_error(call->dim[1]) +
-                                         (narrow && form.eps > 0 ? SHORT_ROOT : 0)); /* root of the sum, products */
+    const double error =
+        form.kind == ROW_NORM_LAYER
+            ? centering_error(call, &s) * gamma + h
+            : spread *
+                  (4.0 + row_sum_error(call->dim[1]) +
+                   (narrow && row_norm_is_fixed(form, call->option) ? SHORT_ROOT : 0)); /* root of the sum, products */
     return activation_error[a].slope * error + (narrow ? activation_error[a].own_short : activation_error[a].own) * h;
 }
 

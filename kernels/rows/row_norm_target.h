@@ -21,6 +21,8 @@ static const ridge_case cases[] = {
     NORM_TIMED(32768, 4096, F32, NONE, CUDA),
     NORM_TIMED(32768, 4096, BF16, NONE, CUDA),
     NORM_TIMED(32768, 4096, F16, GELU, CUDA),
+    NORM_TIMED(16384, 16384, BF16, NONE, CUDA),
+    NORM_TIMED(2048, 262144, BF16, NONE, CUDA),
     NORM_EDGE(1, 1, F32, 1e-5, NONE, 0),
     NORM_EDGE(0, 64, F32, 1e-5, NONE, 0),
     NORM_EDGE(3, 15, F32, 4, GELU, 0),
@@ -58,6 +60,11 @@ static const ridge_case cases[] = {
     NORM_CUDA(3001, 3, F32, 1e-5, RELU, 0),
     NORM_CUDA(401, 37, BF16, 1e-5, SILU, 1),
     NORM_CUDA(35, 776, F16, 1e-5, NONE, 0),
+    NORM_CUDA(5, 1024, F32, 1e-5, NONE, 0), /* rows that fill their threads */
+    NORM_CUDA(3, 4096, BF16, 0.5, NONE, 0),
+    NORM_CUDA(2, 16384, F32, 1e-5, NONE, 0),
+    NORM_CUDA(2, 32776, BF16, 1e-5, NONE, 0),  /* clusters */
+    NORM_CUDA(71, 131072, F32, 1e-5, NONE, 0), /* enough rows for persistent ones */
 };
 
 #define ROW_NORM_FIXED 0, 0
@@ -66,13 +73,4 @@ static const ridge_case cases[] = {
     {                                                                                                                  \
         .name = ROW_NORM_WEIGHTS > 0 ? "wide" : NULL                                                                   \
     }
-#define ROW_NORM_TRAITS \
-    { ROW_NORM_WEIGHTS, ROW_NORM_CUT(4), ROW_NORM_CUT(2), ROW_NORM_RESIDUAL, ROW_NORM_RESIDUAL }
-#if ROW_NORM_RESIDUAL
-#define ROW_NORM_WAYS \
-    ROW_NORM_WAY(STAGED), ROW_NORM_WAY(SHORT), ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), ROW_NORM_WAY(LONG)
-#else
-#define ROW_NORM_WAYS \
-    ROW_NORM_WAY(MANY), ROW_NORM_WAY(SHORT), ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), ROW_NORM_WAY(LONG)
-#endif
 #include "rows/norm_target.h"

@@ -5,6 +5,7 @@
 
 /* Inputs: x, matrices beside it, parameters. Outputs: y, matrices beside it. */
 static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
+    if (traits->of_case) traits = traits->of_case(&p->c);
     const int read = 1 + traits->more_in, n_in = read + traits->parameters, tensors = n_in + 1 + traits->more_out;
     const int bytes = (int)ridge_dtype_size(p->c.dtype);
     const ridge_operand *x = &p->tensor[0];
@@ -29,6 +30,7 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
                        .piece = dense && packs,
                        .as_y = as_y,
                        .parameters = traits->parameters,
+                       .keeps = traits->keeps,
                        .cut = bytes == 4 ? traits->of_4 : traits->of_2,
                        .matrices = read + 1 + traits->more_out,
                        .sm = p->here.sm,

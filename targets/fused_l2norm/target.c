@@ -11,9 +11,5 @@ static const ridge_case cases[] = {ROW_CASES};
 #define ROW_NORM_SUMMARY "row-wise L2 normalization"
 #define ROW_NORM_INPUTS ROW_NORM_MATRIX("x")
 #define ROW_NORM_FIXED NORM_L2_EPS, ACTIVATION_NONE
-#define ROW_NORM_TRAITS FUSED_L2NORM_ROWS
-#define ROW_NORM_WAYS                                                                                         \
-    ROW_NORM_WAY(MANY), ROW_NORM_WAY(SHORT), ROW_NORM_WAY(FILLED), ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), \
-        ROW_NORM_WAY(LONG)
 #define ROW_NORM_SQUARES
 #include "rows/norm_target.h"

@@ -15,10 +15,6 @@ static void onednn_traffic(const ridge_case *c, ridge_traffic *t);
 #define ROW_NORM_SUMMARY "layer norm, then GELU"
 #define ROW_NORM_INPUTS ROW_NORM_MATRIX("x"), ROW_NORM_WEIGHT("gamma"), ROW_NORM_WEIGHT("beta")
 #define ROW_NORM_FIXED NORM_EPS, ACTIVATION_GELU
-#define ROW_NORM_TRAITS NORM_ACTIVATION_ROWS
-#define ROW_NORM_WAYS                                                                                         \
-    ROW_NORM_WAY(MANY), ROW_NORM_WAY(SHORT), ROW_NORM_WAY(FILLED), ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), \
-        ROW_NORM_WAY(PERSISTENT), ROW_NORM_WAY(LONG)
 #define ROW_NORM_PEERS                                                                                            \
     {                                                                                                             \
         .name = "cpu/onednn", .role = RIDGE_PEER, .idea = "oneDNN's layer normalization, then its GELU in place", \

@@ -12,8 +12,4 @@ static const ridge_case cases[] = {ROW_CASES};
 #define ROW_NORM_SUMMARY "RMS norm, then SiLU"
 #define ROW_NORM_INPUTS ROW_NORM_MATRIX("x"), ROW_NORM_WEIGHT("gamma")
 #define ROW_NORM_FIXED NORM_EPS, ACTIVATION_SILU
-#define ROW_NORM_TRAITS NORM_ACTIVATION_RMS_ROWS
-#define ROW_NORM_WAYS                                                                                             \
-    ROW_NORM_WAY(MANY), ROW_NORM_WAY(SHORT), ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), ROW_NORM_WAY(PERSISTENT), \
-        ROW_NORM_WAY(FETCH), ROW_NORM_WAY(LONG)
 #include "rows/norm_target.h"

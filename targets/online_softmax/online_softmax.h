@@ -19,6 +19,6 @@ ridge_status online_softmax_onednn(const ridge_call *call);
 
 /* row_traits of the GPU's ways. */
 #define ONLINE_SOFTMAX_ROWS \
-    { 0, {8, 32, false}, {32, 32, false}, 0, 0 }
+    { 0, {8, 32, false}, {32, 32, false}, 0, 0, false, NULL }
 
 #endif

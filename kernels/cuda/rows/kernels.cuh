@@ -81,12 +81,13 @@ constexpr int row_shifted_resident(void) {
 template <typename Op, class Io, int Width, int Elements, bool Cluster = false>
 constexpr int row_blocks(int threads) {
     constexpr row_shape shape = Op::template shape<typename Io::in>;
-    const int resident = Io::shifted                 ? row_shifted_resident<Io, Elements, Cluster>()
-                         : Width == 1                ? (Cluster && Io::stores ? 768 : 1024)
-                         : Io::joins                 ? 768
-                         : Elements > 32             ? 1024
-                         : Elements > shape.elements ? shape.long_resident
-                                                     : shape.resident;
+    const int resident = Io::shifted  ? row_shifted_resident<Io, Elements, Cluster>()
+                         : Width == 1 ? (Cluster && Io::stores ? 768 : 1024)
+                         : Io::stores && Elements * sizeof(typename Io::in) > 64 ? 512
+                         : Io::joins                                             ? 768
+                         : Elements > 32                                         ? 1024
+                         : Elements > shape.elements                             ? shape.long_resident
+                                                                                 : shape.resident;
     return resident < threads ? 1 : resident / threads;
 }
 

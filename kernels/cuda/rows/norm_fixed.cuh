@@ -1,5 +1,5 @@
-/* Norms of rows of one activation and one eps, for rows/run.cuh: what is known when they are compiled is not asked for
- * each pack, as norm.cuh does. Of fused_l2norm, norm_activation and norm_activation_rms.
+/* Norms of rows for rows/run.cuh as they are mostly asked for: parameters of x's type, and no activation or the one that
+ * goes with the norm. A kernel knows its norm; only whether there is an activation is asked for each pack.
  *
  * Two floors: size(x) + size(y) bytes over the copy bandwidth; some 16 instructions an element (layer norm and GELU in
  * 16 bit) or 18 (RMS norm and SiLU) over the issue rate. Of 32768 x 4096 on an H200: fp32 252 us for the bytes, bf16 126
@@ -8,134 +8,107 @@
 #ifndef RIDGE_KERNELS_CUDA_ROWS_NORM_FIXED_CUH
 #define RIDGE_KERNELS_CUDA_ROWS_NORM_FIXED_CUH
 
-#include "cuda/epilogue/activation.cuh"
-#include "cuda/rows/run.cuh"
-#include "cuda/rows/statistics.cuh"
-
-extern "C" {
-#include "model/row_norm.h"
-}
+#include "cuda/rows/norm_any.cuh"
 
 namespace ridge {
 
-/* x / max(||x||, eps) */
-struct unit_norm : row_without_parameters {
-    template <typename T>
-    static constexpr row_shape shape =
-        sizeof(T) == 2
-            ? row_shape{.elements = 16, .resident = 1536, .long_elements = 32, .long_resident = 1536, .filled = 0}
-            : row_shape{.elements = 8, .resident = 2048, .long_elements = 32, .long_resident = 1024, .filled = 2048};
+/* How rows of a norm are cut up; `bytes` of an element. */
+constexpr row_shape row_norm_shape(row_norm_kind kind, int bytes) {
+    const bool narrow = bytes == 2;
+    if (kind == ROW_NORM_LAYER)
+        return narrow
+                   ? row_shape{.elements = 64,
+                               .resident = 1024,
+                               .long_elements = 64,
+                               .long_resident = 1024,
+                               .filled = 768}
+                   : row_shape{
+                         .elements = 16, .resident = 1024, .long_elements = 32, .long_resident = 1024, .filled = 1024};
+    const int resident = narrow && kind == ROW_NORM_L2 ? 1536 : 2048, filled = kind == ROW_NORM_L2 ? 2048 : 0;
+    return narrow
+               ? row_shape{.elements = 16,
+                           .resident = resident,
+                           .long_elements = 32,
+                           .long_resident = 1536,
+                           .filled = 0}
+               : row_shape{
+                     .elements = 8, .resident = resident, .long_elements = 32, .long_resident = 1024, .filled = filled};
+}
 
-    using statistics = row_factors;
-
-    template <typename Row>
-    __device__ statistics of(Row &row) const {
-        const float sum = row.sum([](float x) { return x * x; });
-        const bool overflow = !(sum <= FLT_MAX);
-        if (row.any(overflow)) {
-            const float scaled = row.sum([](float x) { return x * ROW_RESCUE_SCALE * (x * ROW_RESCUE_SCALE); });
-            if (overflow) return {ROW_RESCUE_SCALE, 1.0f / sqrtf(scaled)};
-        }
-        const float norm = sqrtf(sum);
-        return {1.0f, 1.0f / (norm < NORM_L2_EPS ? NORM_L2_EPS : norm)};
-    }
-
-    template <int How, int N, typename Column>
-    __device__ void finish(float (&v)[N], const statistics &s, Column column) const {
-        (void)column;
-#pragma unroll
-        for (int e = 0; e < N; e++) v[e] = (row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse;
-    }
-};
-
-template <typename T>
-struct layer_norm_gelu {
+template <typename T, row_norm_kind Kind>
+struct row_norm_fixed {
     template <typename>
-    static constexpr row_shape shape =
-        sizeof(T) == 2
-            ? row_shape{.elements = 64, .resident = 1024, .long_elements = 64, .long_resident = 1024, .filled = 768}
-            : row_shape{.elements = 16, .resident = 1024, .long_elements = 32, .long_resident = 1024, .filled = 1024};
+    static constexpr row_shape shape = row_norm_shape(Kind, (int)sizeof(T));
+    static constexpr int parameters = Kind == ROW_NORM_LAYER ? 2 : Kind == ROW_NORM_RMS ? 1 : 0;
+    static constexpr bool centers = Kind == ROW_NORM_LAYER;
+    using statistics = std::conditional_t<centers, row_affine, row_factors>;
 
-    static constexpr int parameters = 2;
     const T *gamma, *beta;
-    float inverse_n;
-
-    using statistics = row_affine;
+    float inverse_n, eps;
+    int activates;
 
     template <typename Row>
     __device__ statistics of(Row &row) const {
-        return row_centered_affine<T>(row, inverse_n, NORM_EPS);
+        if constexpr (centers)
+            return row_centered_affine<T>(row, inverse_n, eps);
+        else if constexpr (Kind == ROW_NORM_RMS)
+            return row_root_factors(row, inverse_n, eps, false);
+        else
+            return row_root_factors(row, 1.0f, eps, true);
     }
 
     __device__ bool usual(const statistics &s, int64_t column) const {
-        return s.scale == 0.0f && is_aligned16(gamma + column) && is_aligned16(beta + column);
+        return s.scale == (centers ? 0.0f : 1.0f) && (parameters < 1 || is_aligned16(gamma + column)) &&
+               (parameters < 2 || is_aligned16(beta + column));
     }
 
     __host__ __device__ const T *parameter(int k) const { return k == 0 ? gamma : beta; }
     __device__ const void *parameter_at(int k, int64_t column) const { return parameter(k) + column; }
-    __device__ layer_norm_gelu in_shared(const T *p, int n) const { return {p, p + n, inverse_n}; }
+    __device__ row_norm_fixed in_shared(const T *p, int n) const { return {p, p + n, inverse_n, eps, activates}; }
+
+    __device__ static float activated(float h) {
+        return Kind == ROW_NORM_RMS ? silu(h) : sizeof(T) == 2 ? gelu_short(h) : gelu(h);
+    }
+    /* What takes rows of single elements: no faster if it knew its norm, and its kernels are there. */
+    row_norm<T> any(void) const {
+        const int activation = activates ? row_norm_own_activation(Kind) : ACTIVATION_NONE;
+        return {{Kind, activation, eps, gamma, beta, false}, inverse_n};
+    }
 
     template <int How, int N, typename Column>
     __device__ void finish(float (&v)[N], const statistics &s, Column column) const {
         float g[N], b[N];
-        row_parameter<How>(gamma, column, g);
-        row_parameter<How>(beta, column, b);
+        if constexpr (parameters > 0) row_parameter<How>(gamma, column, g);
+        if constexpr (parameters > 1) row_parameter<How>(beta, column, b);
 #pragma unroll
         for (int e = 0; e < N; e++) {
-            const float h = fmaf(s.template of<row_is_usual(How)>(v[e]), g[e], b[e]);
-            v[e] = sizeof(T) == 2 ? gelu_short(h) : gelu(h);
+            if constexpr (centers)
+                v[e] = fmaf(s.template of<row_is_usual(How)>(v[e]), g[e], b[e]);
+            else
+                v[e] = (row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse * (parameters > 0 ? g[e] : 1.0f);
         }
-    }
-};
-
-template <typename T>
-struct rms_norm_silu {
-    template <typename>
-    static constexpr row_shape shape =
-        sizeof(T) == 2
-            ? row_shape{.elements = 16, .resident = 2048, .long_elements = 32, .long_resident = 1536, .filled = 0}
-            : row_shape{.elements = 8, .resident = 2048, .long_elements = 32, .long_resident = 1024, .filled = 0};
-
-    static constexpr int parameters = 1;
-    const T *gamma;
-    float inverse_n;
-
-    using statistics = row_factors;
-
-    template <typename Row>
-    __device__ statistics of(Row &row) const {
-        return row_root_factors(row, inverse_n, NORM_EPS, false);
-    }
-
-    __device__ bool usual(const statistics &s, int64_t column) const {
-        return s.scale == 1.0f && is_aligned16(gamma + column);
-    }
-
-    __host__ __device__ const T *parameter(int) const { return gamma; }
-    __device__ const void *parameter_at(int k, int64_t column) const { return parameter(k) + column; }
-    __device__ rms_norm_silu in_shared(const T *p, int) const { return {p, inverse_n}; }
-
-    template <int How, int N, typename Column>
-    __device__ void finish(float (&v)[N], const statistics &s, Column column) const {
-        float g[N];
-        row_parameter<How>(gamma, column, g);
+        if constexpr (Kind != ROW_NORM_L2)
+            if (sizeof(T) == 4 ? activates : row_asked(activates))
 #pragma unroll
-        for (int e = 0; e < N; e++) v[e] = silu((row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse * g[e]);
+                for (int e = 0; e < N; e++) v[e] = activated(v[e]);
     }
 };
 
-static_assert(row_traits_are<unit_norm, unit_norm>(row_traits FUSED_L2NORM_ROWS));
-static_assert(row_traits_are<layer_norm_gelu<float>, layer_norm_gelu<__half>>(row_traits NORM_ACTIVATION_ROWS));
-static_assert(row_traits_are<rms_norm_silu<float>, rms_norm_silu<__half>>(row_traits NORM_ACTIVATION_RMS_ROWS));
+template <row_norm_kind Kind>
+constexpr bool row_norm_traits_are(row_traits t) {
+    return row_traits_are<row_norm_fixed<float, Kind>, row_norm_fixed<__half, Kind>>(t);
+}
+static_assert(row_norm_traits_are<ROW_NORM_L2>(row_traits ROW_NORM_L2_TRAITS));
+static_assert(row_norm_traits_are<ROW_NORM_LAYER>(row_traits ROW_NORM_LAYER_TRAITS));
+static_assert(row_norm_traits_are<ROW_NORM_RMS>(row_traits ROW_NORM_RMS_TRAITS));
 
-template <typename T>
-ridge_status row_norm_fixed(const ridge_call *call, row_norm_kind kind) {
-    const auto weight = [&](int k) { return (const T *)ridge_data(&call->in[k]); };
-    const auto io = row_tensors_of<T>(call);
-    const float inverse_n = (float)(1.0 / (double)call->dim[1]);
-    if (kind == ROW_NORM_L2) return row_run(call, io, unit_norm());
-    if (kind == ROW_NORM_RMS) return row_run(call, io, rms_norm_silu<T>{weight(1), inverse_n});
-    return row_run(call, io, layer_norm_gelu<T>{weight(1), weight(2), inverse_n});
+template <typename T, row_norm_kind Kind>
+ridge_status row_norm_run_fixed(const ridge_call *call, row_norm_form form) {
+    using norm = row_norm_fixed<T, Kind>;
+    const auto weight = [&](int k) { return k < norm::parameters ? (const T *)ridge_data(&call->in[1 + k]) : nullptr; };
+    return row_run(call, row_tensors_of<T>(call),
+                   norm{weight(0), weight(1), (float)(1.0 / (double)call->dim[1]), row_norm_eps(form, call->option),
+                        row_norm_activation(form, call->option) != ACTIVATION_NONE});
 }
 
 }  // namespace ridge

@@ -257,14 +257,20 @@ template <typename Op, typename T>
 constexpr row_cut row_cut_of = {Op::template shape<T>.elements, Op::template shape<T>.long_elements,
                                 Op::template shape<T>.filled > 0};
 
+/* Whether parameters can be kept in shared memory: by persistent clusters, and by those that fetch. */
+template <typename Op, typename T>
+constexpr bool row_keeps_parameters = requires(const Op &op, const T *p) {
+    op.in_shared(p, 0);
+};
+
 /* Whether a target's table of ways says what its operation is. Op32, Op16: for types of four and of two bytes. */
 constexpr bool row_cuts_equal(row_cut a, row_cut b) {
     return a.elements == b.elements && a.long_elements == b.long_elements && a.filled == b.filled;
 }
 template <class Op32, class Op16>
 constexpr bool row_traits_are(row_traits t) {
-    return t.parameters == Op32::parameters && row_cuts_equal(t.of_4, row_cut_of<Op32, float>) &&
-           row_cuts_equal(t.of_2, row_cut_of<Op16, __half>);
+    return t.parameters == Op32::parameters && t.keeps == row_keeps_parameters<Op32, float> &&
+           row_cuts_equal(t.of_4, row_cut_of<Op32, float>) && row_cuts_equal(t.of_2, row_cut_of<Op16, __half>);
 }
 
 static_assert((int)ROW_CLUSTER_MOST == (int)ROW_CLUSTER);
@@ -291,12 +297,6 @@ ridge_status row_with_threads(int64_t n, const F &f) {
         default: return f.template operator()<ROW_BLOCK_MOST / L, L>();
     }
 }
-
-/* Whether parameters can be kept in shared memory: by persistent clusters, and by those that fetch. */
-template <typename Op, typename T>
-constexpr bool row_keeps_parameters = requires(const Op &op, const T *p) {
-    op.in_shared(p, 0);
-};
 
 /* Ways of rows that are x alone. */
 template <typename Op, typename T, typename U>
@@ -336,7 +336,11 @@ ridge_status row_run_as(int way, const Io &io, const Op &op, cudaStream_t stream
             if constexpr (std::is_same_v<T, typename Io::out> && !Io::fills) return row_run_staged(io, op, stream);
             return RIDGE_UNSUPPORTED;
         case ROW_WAY_THREAD: return row_run_thread(io, op, stream);
-        case ROW_WAY_SINGLE: return row_run_single(io, op, stream);
+        case ROW_WAY_SINGLE:
+            if constexpr (requires { op.any(); })
+                return row_run_single(io, op.any(), stream);
+            else
+                return row_run_single(io, op, stream);
         case ROW_WAY_SHIFTED:
             if constexpr (std::is_same_v<T, typename Io::out>) return row_run_shifted(io, op, stream);
             return RIDGE_UNSUPPORTED;
@@ -377,6 +381,7 @@ ridge_status row_run(const row_tensors<T, U> &io, const Op &op, cudaStream_t str
                              io.piece(),
                              std::is_same_v<T, U>,
                              Op::parameters,
+                             row_keeps_parameters<Op, T>,
                              row_cut_of<Op, T>,
                              2,
                              device_capability(),

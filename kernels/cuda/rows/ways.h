@@ -82,6 +82,9 @@ typedef struct row_traits {
     int parameters;
     row_cut of_4, of_2;    /* in types of four and of two bytes */
     int more_in, more_out; /* matrices that are read beside x, and written beside y */
+    bool keeps;            /* parameters can be in shared memory */
+    /* NULL, or the traits of a case: a target may have several operations, and its ways are all that any of them has. */
+    const struct row_traits *(*of_case)(const ridge_case *c);
 } row_traits;
 
 /* A problem of rows. */
@@ -93,6 +96,7 @@ typedef struct row_facts {
     bool piece; /* every matrix is one piece of memory, and all lie alike against 16-byte boundaries; of one type */
     bool as_y;  /* what is written beside y lies as y does, and all are of one type */
     int parameters;
+    bool keeps; /* see row_traits */
     row_cut cut;
     int matrices; /* that are read or written */
     int sm, sm_count;
@@ -188,6 +192,7 @@ static inline const char *row_way_refusal(int way, const row_facts *f) {
     if (f->sm < 90) return "needs clusters of blocks";
     if (!beyond_block || n > ROW_CUDA_HELD) return "for rows of 16385 to 262144";
     if (way == ROW_WAY_CLUSTER) return NULL;
+    if (!f->keeps) return "no kernel of this activation or type of parameters";
     if (!f->whole) return "for rows and parameters of whole packs";
     if (way == ROW_WAY_FETCH) return f->parameters == 1 && f->bytes == 2 ? NULL : "for one parameter, of 16 bits";
     const int blocks = row_persistent_blocks(f);

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-using rms = ridge::rms_norm_silu<float>;
+using rms = ridge::row_norm_fixed<float, ROW_NORM_RMS>;
 
 int main(void) {
     constexpr int rows = 10, blocks = 2, n = blocks * ROW_PERSISTENT_SLICE / 4;
@@ -13,7 +13,7 @@ int main(void) {
     for (size_t i = 0; i < x.size(); i++) x[i] = value_of((unsigned)i);
     for (int j = 0; j < n; j++) gamma[j] = value_of(j + 7000000);
     float *from = device_array(x.size(), x.data()), *to = device_array(y.size(), y.data());
-    const rms op = {device_array(n, gamma.data()), 1.0f / n};
+    const rms op = {device_array(n, gamma.data()), nullptr, 1.0f / n, NORM_EPS, 1};
     const ridge::row_tensors<float, float> io = {from, to, rows, n, n, n};
     const auto kernel = ridge::row_kernel_persistent<rms, float, float>;
     constexpr int bytes = ridge::row_persistent_bytes<rms, float>;
