@@ -1,5 +1,6 @@
 /* Ways: the choice among kernels is computed without a device. */
 #include "cuda/rows/ways.h"
+#include "model/activation.h"
 #include "ridge/target.h"
 #include "verify/combination.h"
 
@@ -167,13 +168,11 @@ static void combinations_are_drawn(void **state) {
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-static const char *chosen_way(const char *name, int64_t rows, int64_t columns, ridge_dtype dtype, unsigned offset,
-                              const ridge_abilities *here) {
+static const char *chosen_way_of(const char *name, const ridge_case *c, unsigned offset, const ridge_abilities *here) {
     const ridge_target *target = ridge_target_find(name);
     assert_non_null(target);
-    const ridge_case c = {.dim = {rows, columns}, .dtype = dtype};
     ridge_problem p;
-    ridge_problem_dense(target, &c, here, &p);
+    ridge_problem_dense(target, c, here, &p);
     p.tensor[0].offset = offset;
     /* not ridge_way_choose: the tests may be built without the kernels */
     const ridge_way *best = NULL;
@@ -186,6 +185,37 @@ static const char *chosen_way(const char *name, int64_t rows, int64_t columns, r
             best = way, least = cost;
         }
     return best ? best->name : NULL;
+}
+static const char *chosen_way(const char *name, int64_t rows, int64_t columns, ridge_dtype dtype, unsigned offset,
+                              const ridge_abilities *here) {
+    const ridge_case c = {.dim = {rows, columns}, .dtype = dtype};
+    return chosen_way_of(name, &c, offset, here);
+}
+
+/* A target with options goes the way of the target without that computes the same: no kernel is the latter's alone. */
+static void options_cost_no_way(void **state) {
+    (void)state;
+    static const struct {
+        const char *without, *with;
+        int activation;
+    } pairs[] = {{"fused_l2norm", "l2_norm", ACTIVATION_NONE},
+                 {"norm_activation", "layer_norm", ACTIVATION_GELU},
+                 {"norm_activation", "layer_norm", ACTIVATION_NONE},
+                 {"norm_activation_rms", "rms_norm", ACTIVATION_SILU},
+                 {"norm_activation_rms", "rms_norm", ACTIVATION_NONE}};
+    static const ridge_dtype types[] = {RIDGE_F32, RIDGE_BF16, RIDGE_F16};
+    static const int64_t rows[] = {1, 3, 128, 4096, 300000},
+                         columns[] = {1, 7, 64, 100, 1024, 4096, 5003, 16384, 30001, 32768, 131072, 262144};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        for (size_t n = 0; n < sizeof rows / sizeof rows[0]; n++)
+            for (size_t m = 0; m < 2 * sizeof columns / sizeof columns[0]; m++)
+                for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+                    const ridge_case c = {
+                        .dim = {rows[n], columns[m / 2]}, .dtype = types[t], .option = {1e-5, pairs[i].activation}};
+                    const unsigned offset = m % 2 * 4;
+                    assert_string_equal(chosen_way_of(pairs[i].with, &c, offset, &h200),
+                                        chosen_way_of(pairs[i].without, &c, offset, &h200));
+                }
 }
 
 static void rows_go_where_they_belong(void **state) {
@@ -612,6 +642,7 @@ int main(void) {
         cmocka_unit_test(every_case_has_a_way),
         cmocka_unit_test(ways_of_one_generation_refuse_others),
         cmocka_unit_test(combinations_are_drawn),
+        cmocka_unit_test(options_cost_no_way),
         cmocka_unit_test(rows_go_where_they_belong),
         cmocka_unit_test(tiles_fill_the_sms),
         cmocka_unit_test(products_go_where_they_are_fast),
