@@ -350,7 +350,7 @@ const ridge_option_row ridge_option_rows[] = {
     {"seed", "N", "rctfvnkxm", "first seed of the input values (default 1)", set_seed, NULL, RIDGE_VALUE_OTHER},
     {"input", "NAME=FILE.npy", "rcf", "a NumPy array as input NAME instead of random data; may be repeated", set_input,
      NULL, RIDGE_VALUE_FILE},
-    {"output", "DIR", "rctfyk", "write run.json, report.html and roofline.svg into DIR", set_output, NULL,
+    {"output", "DIR", "rctfyk", "write run.json, report.html, trace.json and roofline.svg into DIR", set_output, NULL,
      RIDGE_VALUE_DIRECTORY},
     {"check", NULL, "r",
      "compare with what is expected of this hardware: status 0 passed, 1 regression, 2 inconclusive, 3 invalid",

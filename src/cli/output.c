@@ -79,6 +79,9 @@ static ridge_status write_output(const ridge_options *o, const ridge_run *run, c
     (void)snprintf(path, sizeof path, "%s/report.html", o->output);
     RIDGE_TRY(ridge_report_html(run, path, error));
     ridge_say("the report is in %s", path);
+    (void)snprintf(path, sizeof path, "%s/trace.json", o->output);
+    RIDGE_TRY(ridge_report_trace(run, path, error));
+    ridge_say("launches as a Chrome trace are in %s", path);
     return RIDGE_OK;
 }
 

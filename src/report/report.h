@@ -48,6 +48,8 @@ ridge_status ridge_plot_svg_text(const ridge_run *run, ridge_backend backend, ch
                                  ridge_error *error);
 /* The whole run as one HTML file without references to others. */
 ridge_status ridge_report_html(const ridge_run *run, const char *path, ridge_error *error);
+/* Its timed launches as a Chrome trace. */
+ridge_status ridge_report_trace(const ridge_run *run, const char *path, ridge_error *error);
 ridge_status ridge_plot_svg(const ridge_run *run, ridge_backend backend, const char *path, ridge_error *error);
 
 #endif
