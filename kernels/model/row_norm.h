@@ -43,7 +43,7 @@ static inline bool row_norm_wide(row_norm_form form, const double *option) {
 static inline int row_norm_own_activation(row_norm_kind kind) {
     return kind == ROW_NORM_LAYER ? ACTIVATION_GELU : kind == ROW_NORM_RMS ? ACTIVATION_SILU : ACTIVATION_NONE;
 }
-/* Whether such a kernel computes this; else one that asks for everything does: rows/norm.cuh. */
+/* Whether such a kernel computes this; else one that asks for everything does: rows/norm_any.cuh. */
 static inline bool row_norm_is_fixed(row_norm_form form, const double *option) {
     const int activation = row_norm_activation(form, option);
     return !form.residual && !row_norm_wide(form, option) &&
@@ -58,7 +58,7 @@ static inline bool row_norm_is_fixed(row_norm_form form, const double *option) {
 #define ROW_NORM_RMS_TRAITS \
     { 1, {8, 32, false}, {16, 32, false}, 0, 0, true, NULL }
 
-/* The row_cut of the latter, of types of so many bytes: a thread has 64 bytes of a row. */
+/* The row_cut of the latter, of types of so many bytes: a thread has 64 bytes of a row, or 32 elements of a long one. */
 #define ROW_NORM_CUT(bytes) \
     { 64 / (bytes), 32, false }
 

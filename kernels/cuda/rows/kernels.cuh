@@ -77,7 +77,8 @@ constexpr int row_shifted_resident(void) {
     return 1024;
 #endif
 }
-/* Blocks of an SM that registers must suffice for. Rows that two operands make have both in flight. */
+/* Blocks of an SM that registers must suffice for. Rows that two operands make have both in flight: of 32 fp32 elements a
+ * thread that is 64 registers. */
 template <typename Op, class Io, int Width, int Elements, bool Cluster = false>
 constexpr int row_blocks(int threads) {
     constexpr row_shape shape = Op::template shape<typename Io::in>;
