@@ -87,7 +87,7 @@ struct row_norm_fixed {
             else
                 v[e] = (row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse * (parameters > 0 ? g[e] : 1.0f);
         }
-        if constexpr (Kind != ROW_NORM_L2)
+        if constexpr (Kind != ROW_NORM_L2) /* in f32, of few packs a thread, the compiler may know the answer */
             if (sizeof(T) == 4 ? activates : row_asked(activates))
 #pragma unroll
                 for (int e = 0; e < N; e++) v[e] = activated(v[e]);
