@@ -51,25 +51,32 @@ typedef struct header { /* of the fat binary itself */
 } header;
 #define FATBIN UINT32_C(0xba55ed50)
 
-void **__cudaRegisterFatBinary(void *given) {
-    EMU_LOCKED;
+emu_fatbin *emu_fatbin_add(const void *given) {
     emu_fatbin *fatbin = emu_alloc(sizeof *fatbin);
     const wrapper *w = given;
     fatbin->data = w->magic == WRAPPER ? w->data : given;
     fatbins = emu_grow(fatbins, n_fatbins + 1, sizeof *fatbins);
     fatbins[n_fatbins++] = fatbin;
-    return (void **)fatbin;
+    return fatbin;
+}
+
+void **__cudaRegisterFatBinary(void *given) {
+    EMU_LOCKED;
+    return (void **)emu_fatbin_add(given);
+}
+
+emu_kernel *emu_kernel_add(emu_fatbin *fatbin, const char *name, const void *host) {
+    emu_kernel *kernel = emu_alloc(sizeof *kernel);
+    *kernel = (emu_kernel){.fatbin = fatbin, .name = name, .host = host, .max_dynamic_shared = -1, .carveout = -1};
+    emu_table_set(&known, kernel, kernel);
+    return kernel;
 }
 
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
                             void *tid, void *bid, void *block, void *grid, int *warp_size) {
     EMU_LOCKED;
     (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp_size;
-    emu_kernel *kernel = emu_alloc(sizeof *kernel);
-    *kernel = (emu_kernel){
-        .fatbin = (emu_fatbin *)handle, .name = name, .host = host, .max_dynamic_shared = -1, .carveout = -1};
-    emu_table_set(&kernels, host, kernel);
-    emu_table_set(&known, kernel, kernel);
+    emu_table_set(&kernels, host, emu_kernel_add((emu_fatbin *)handle, name, host));
 }
 
 static variable *register_variable(void **handle, const void *host, const char *name, size_t bytes) {
@@ -176,14 +183,20 @@ static void relocate(const ptx_module *module, const ptx_variable *v) {
     }
 }
 
+/* PTX itself begins with its version, perhaps behind comments. */
+static bool is_text(const char *data) { return *data == '/' || *data == '.' || (*data && strchr(" \t\r\n", *data)); }
+
 static cudaError_t open_fatbin(emu_fatbin *fatbin) {
     if (fatbin->opened) return fatbin->error;
     fatbin->opened = true;
     const header *h = fatbin->data;
     ptx_error error = {0};
     choice best = {0};
-    if (h->magic != FATBIN) return fail_fatbin(fatbin, cudaErrorInvalidKernelImage, "not a fat binary");
-    if (!ptx_fatbin_each(h, h->header_bytes + h->bytes, choose, &best, &error)) {
+    if (is_text(fatbin->data)) {
+        choose(&best, fatbin->data, strlen(fatbin->data), 0);
+    } else if (h->magic != FATBIN) {
+        return fail_fatbin(fatbin, cudaErrorInvalidKernelImage, "neither a fat binary nor PTX");
+    } else if (!ptx_fatbin_each(h, h->header_bytes + h->bytes, choose, &best, &error)) {
         free(best.text);
         return fail_fatbin(fatbin, cudaErrorInvalidPtx, error.text);
     }
@@ -201,6 +214,13 @@ static cudaError_t open_fatbin(emu_fatbin *fatbin) {
     for (int i = 0; i < module->n_variables; i++)
         if (in_memory(module->variable[i])) relocate(module, module->variable[i]);
     return cudaSuccess;
+}
+
+const ptx_module *emu_fatbin_module(const emu_fatbin *fatbin) { return fatbin->module; }
+
+cudaError_t emu_fatbin_open(emu_fatbin *fatbin) {
+    if (open_fatbin(fatbin) == cudaSuccess) return cudaSuccess;
+    return emu_describe(fatbin->error, fatbin->why);
 }
 
 char __cudaInitModule(void **handle) {
@@ -266,6 +286,8 @@ cudaError_t emu_kernel_load(emu_kernel *kernel) {
     kernel->function = function;
     return cudaSuccess;
 }
+
+void emu_kernel_remove(emu_kernel *kernel) { emu_table_set(&known, kernel, NULL); }
 
 emu_kernel *emu_kernel_of(const void *host) {
     emu_kernel *kernel = emu_table_find(&kernels, host);

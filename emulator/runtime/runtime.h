@@ -41,6 +41,13 @@ struct CUkern_st {
 };
 emu_kernel *emu_kernel_of(const void *host_function_or_kernel);
 cudaError_t emu_kernel_load(emu_kernel *); /* parses and decodes it unless that is done */
+/* What a program loads itself (library.c): a fat binary, its wrapper, or PTX. It must stay where it is until it is opened.
+ * A removed kernel's handle is none any more; what is under way with it ends. */
+emu_fatbin *emu_fatbin_add(const void *image);
+cudaError_t emu_fatbin_open(emu_fatbin *);
+const ptx_module *emu_fatbin_module(const emu_fatbin *); /* NULL: not opened */
+emu_kernel *emu_kernel_add(emu_fatbin *, const char *name, const void *host);
+void emu_kernel_remove(emu_kernel *);
 /* Memory of a __device__, __constant__ or __managed__ variable. */
 cudaError_t emu_symbol_find(const void *host, void **memory, size_t *bytes);
 

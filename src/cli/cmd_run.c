@@ -33,8 +33,8 @@ static bool has_role(const ridge_lab_item *item, ridge_role role) {
     return false;
 }
 
-/* compare omits peers, unless --peers asks for them, and cases without a pair. */
-static ridge_status keep_pairs(ridge_selection *selection, ridge_error *error) {
+/* compare omits peers, unless --peers or --variant asks for them, and cases without a pair. */
+static ridge_status keep_pairs(ridge_selection *selection, bool named, ridge_error *error) {
     int pairs = 0;
     for (int i = 0; i < selection->n; i++) {
         ridge_lab_item *item = &selection->items[i];
@@ -42,7 +42,8 @@ static ridge_status keep_pairs(ridge_selection *selection, ridge_error *error) {
         int kept = 0;
         for (int v = 0; v < item->n_variants; v++) {
             const ridge_variant *variant = &item->target->variants[item->variants[v]];
-            if (variant->role != RIDGE_PEER || ridge_python_is(variant)) item->variants[kept++] = item->variants[v];
+            if (named || variant->role != RIDGE_PEER || ridge_python_is(variant))
+                item->variants[kept++] = item->variants[v];
         }
         item->n_variants = kept;
         selection->items[pairs++] = *item;
@@ -66,7 +67,7 @@ static int with_selection(const ridge_options *o, bool pairs_only, const char *c
     ridge_error error = {0};
     int code;
     ridge_status status = ridge_select(o, false, &selection, &error);
-    if (status == RIDGE_OK && pairs_only) status = keep_pairs(&selection, &error);
+    if (status == RIDGE_OK && pairs_only) status = keep_pairs(&selection, o->variant != NULL, &error);
     selection.headlines = !o->all && o->sizes.n == 0 && o->n_inputs == 0;
     if (status != RIDGE_OK) {
         code = ridge_complain(&error);

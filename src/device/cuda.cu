@@ -1,4 +1,5 @@
 /* The GPU as a device, through the CUDA runtime. */
+#include <cuda.h>
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <pthread.h>
@@ -267,24 +268,63 @@ extern "C" void ridge_graph_destroy(ridge_graph *g) {
     free(g);
 }
 
-/* A kernel that the runtime did not load, as those of some libraries, has no parameters here. The emulator only estimates
- * registers. */
-static ridge_gpu_kernel kernel_of(cudaGraphNode_t node) {
+/* A function of the driver, which is found at run time like all of it; false: this driver, or the emulator, has none. */
+template <typename F>
+static bool find_in_driver(const char *name, unsigned version, F *function) {
+    void *found = NULL;
+    cudaDriverEntryPointQueryResult result;
+    const cudaError_t answer = cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result);
+    *function = (F)found;
+    return answer == cudaSuccess && result == cudaDriverEntryPointSuccess;
+}
+
+/* A kernel that the runtime did not load, as those of libraries and of cudaLibrary_t. */
+static ridge_gpu_kernel kernel_of_library(cudaGraphNode_t node) {
+    CUresult (*parameters)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *), (*function_of)(CUfunction *, CUkernel);
+    CUresult (*name_of)(const char **, CUfunction), (*ask)(int *, CUfunction_attribute, CUfunction);
+    CUDA_KERNEL_NODE_PARAMS p = {};
     ridge_gpu_kernel kernel = {};
+    if (!find_in_driver("cuGraphKernelNodeGetParams", 12000, &parameters) || parameters(node, &p) != CUDA_SUCCESS)
+        return kernel;
+    kernel = {NULL,
+              {(int)p.gridDimX, (int)p.gridDimY, (int)p.gridDimZ},
+              {(int)p.blockDimX, (int)p.blockDimY, (int)p.blockDimZ},
+              0,
+              0,
+              (int)p.sharedMemBytes};
+    if (!p.func &&
+        (!find_in_driver("cuKernelGetFunction", 12000, &function_of) || function_of(&p.func, p.kern) != CUDA_SUCCESS))
+        return kernel;
+    if (!find_in_driver("cuFuncGetName", 12030, &name_of) || name_of(&kernel.name, p.func) != CUDA_SUCCESS)
+        kernel.name = NULL;
+    int shared = 0;
+    if (find_in_driver("cuFuncGetAttribute", 2020, &ask)) {
+        (void)ask(&kernel.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, p.func);
+        (void)ask(&kernel.local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, p.func);
+        (void)ask(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, p.func);
+    }
+    kernel.shared_bytes += shared;
+    return kernel;
+}
+
+/* The emulator only estimates registers. */
+static ridge_gpu_kernel kernel_of(cudaGraphNode_t node) {
     cudaKernelNodeParams p = {};
     cudaFuncAttributes has = {};
-    if (cudaGraphKernelNodeGetParams(node, &p) == cudaSuccess) {
-        const dim3 blocks = p.gridDim, threads = p.blockDim;
-        kernel = {NULL,
-                  {(int)blocks.x, (int)blocks.y, (int)blocks.z},
-                  {(int)threads.x, (int)threads.y, (int)threads.z},
-                  0,
-                  0,
-                  (int)p.sharedMemBytes};
-        if (cudaFuncGetName(&kernel.name, p.func) != cudaSuccess) kernel.name = NULL;
-        if (cudaFuncGetAttributes(&has, p.func) == cudaSuccess) kernel.shared_bytes += (int)has.sharedSizeBytes;
-        if (!ridge_cuda_emulated()) kernel.registers = has.numRegs, kernel.local_bytes = (int)has.localSizeBytes;
+    if (cudaGraphKernelNodeGetParams(node, &p) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return kernel_of_library(node);
     }
+    const dim3 blocks = p.gridDim, threads = p.blockDim;
+    ridge_gpu_kernel kernel = {NULL,
+                               {(int)blocks.x, (int)blocks.y, (int)blocks.z},
+                               {(int)threads.x, (int)threads.y, (int)threads.z},
+                               0,
+                               0,
+                               (int)p.sharedMemBytes};
+    if (cudaFuncGetName(&kernel.name, p.func) != cudaSuccess) kernel.name = NULL;
+    if (cudaFuncGetAttributes(&has, p.func) == cudaSuccess) kernel.shared_bytes += (int)has.sharedSizeBytes;
+    if (!ridge_cuda_emulated()) kernel.registers = has.numRegs, kernel.local_bytes = (int)has.localSizeBytes;
     (void)cudaGetLastError();
     return kernel;
 }

@@ -158,16 +158,18 @@ static void put_time(ridge_table *table, int column, ridge_interval interval) {
 }
 
 /* The pair whose speedup belongs on the line of result i: over the baseline on an optimized variant's own line; on a
- * peer's line, what the optimized variant gains over it. NULL: none was measured. */
+ * peer's line, what the optimized variant gains over it, or the one that gains most. NULL: none was measured. */
 static const ridge_pair *pair_of(const ridge_run *run, int i, bool *over_peer) {
+    const ridge_pair *best = NULL;
+    *over_peer = run->results[i].variant->role == RIDGE_PEER;
     for (int p = 0; p < run->n_pairs; p++) {
         const ridge_pair *pair = &run->pairs[p];
         const ridge_result *a = &run->results[pair->a], *b = &run->results[pair->b];
-        *over_peer = a->variant->role == RIDGE_PEER;
-        if ((*over_peer ? pair->a : pair->b) != i) continue;
-        if (ridge_verdict_timed(a->verdict) && ridge_verdict_timed(b->verdict)) return pair;
+        if ((a->variant->role == RIDGE_PEER) != *over_peer || (*over_peer ? pair->a : pair->b) != i) continue;
+        if (!ridge_verdict_timed(a->verdict) || !ridge_verdict_timed(b->verdict)) continue;
+        if (!best || (*over_peer && pair->speedup.median > best->speedup.median)) best = pair;
     }
-    return NULL;
+    return best;
 }
 
 static void put_ratio(ridge_table *table, int column, const char *before, ridge_interval ratio) {

@@ -4,6 +4,7 @@
  * THIS IS THE ONE LIST: a line more is a rung more. Each is explained where its kernel lies. */
 #include "gemm/library.h"
 #include "gemm/matmul_target.h"
+#include "gemm/triton.h"
 #include "peer/cublaslt.h"
 
 /*  X(name, compute capability, refusal, launch, idea) */
@@ -30,6 +31,7 @@ static const ridge_case cases[] = {
     {.dim = {0, 8, 16}, .dtype = RIDGE_BF16, .edge = true, MATMUL_GPU},
     {.dim = {61, 97, 113}, .dtype = RIDGE_F16, .edge = true, MATMUL_GPU},
     {.dim = {129, 264, 72}, .dtype = RIDGE_BF16, .edge = true, MATMUL_GPU},
+    {.dim = {160, 288, 256}, .dtype = RIDGE_BF16, .edge = true, MATMUL_GPU}, /* multiples of 16 */
 };
 
 /* Where the rung does not take the operands, its way `any` does. */
@@ -40,6 +42,7 @@ RUNGS(WAYS)
 
 #define VARIANT(name_, needs, refuses, fn, idea_) \
     {.name = "cuda/" #name_, .role = RIDGE_OPTIMIZED, .idea = idea_, .ways = RIDGE_LIST(name_##_ways)},
+static const ridge_way triton_ways[] = {TRITON_WAY(matmul_triton, "tiles of 128 x 128 by tl.dot")};
 static const ridge_variant variants[] = {
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,
@@ -47,6 +50,7 @@ static const ridge_variant variants[] = {
      .run = RIDGE_CUDA(gemm_ladder_cuda_naive)},
     RUNGS(VARIANT)
         GEMM_CUBLASLT("cuda/cublaslt", RIDGE_PEER, "cuBLASLt, the quickest of its algorithms", gemm_cublaslt_search),
+    {TRITON_VARIANT("cuda/triton_aot", "Triton's kernel, compiled ahead of time", matmul_triton, triton_ways)},
 };
 
 MATMUL_TARGET(gemm_ladder, "the matrix product's rungs, from naive to clusters");

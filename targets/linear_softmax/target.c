@@ -6,6 +6,7 @@
 #include "linear_softmax.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
+#include "triton.h"
 
 static const linear_softmax_dims dims = {
     .batch = LINEAR_BATCH, .heads = -1, .depth = LINEAR_DEPTH, .classes = LINEAR_CLASSES};
@@ -79,6 +80,8 @@ static const ridge_case cases[] = {
     {.dim = {35, 131, 259}, EDGE_CUDA(TF32)},
     {.dim = {35, 131, 260}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
     {.dim = {300, 1024, 104}, EDGE_CUDA(BF16)}, /* a depth in shares */
+    {.dim = {160, 288, 112}, EDGE_CUDA(BF16)},  /* multiples of 16 */
+    {.dim = {160, 288, 112}, EDGE_CUDA(TF32)},
     {.dim = {40, 777, 33}, EDGE_CUDA(BF16)},
     {.dim = {40, 1030, 24}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
     {.dim = {9, 57, 8300}, EDGE_CUDA(BF16)},
@@ -160,6 +163,9 @@ static const ridge_way optimized_ways[] = {
     LINEAR_WAY_THIN(linear_softmax_cuda_optimized, &dims),
 };
 static const ridge_way unfused_ways[] = {LINEAR_LOGITS_WAY(&dims)};
+static const ridge_way triton_ways[] = {TRITON_WAY(linear_softmax_triton, "tiles of rows, all classes in registers")};
+static const ridge_way triton_unfused_ways[] = {
+    TRITON_WAY(linear_softmax_triton_unfused, "a product, then its softmax")};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
@@ -199,6 +205,10 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "logits stay on the chip: depth split over a cluster, or tiles whose rows' sums meet",
      .ways = RIDGE_LIST(optimized_ways)},
+    {TRITON_VARIANT("cuda/triton_aot_unfused", "Triton's product, logits to memory, Triton's softmax",
+                    linear_softmax_triton_unfused, triton_unfused_ways),
+     .traffic = unfused_traffic, .scratch = linear_softmax_triton_scratch},
+    {TRITON_VARIANT("cuda/triton_aot", "Triton's fused kernel", linear_softmax_triton, triton_ways)},
 };
 
 const ridge_target ridge_target_linear_softmax = {

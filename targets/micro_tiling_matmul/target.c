@@ -6,6 +6,7 @@
 #include "cpu/gemm_shared.h"
 #include "gemm/any.h"
 #include "gemm/matmul_target.h"
+#include "gemm/triton.h"
 #include "matmul.h"
 #include "peer/onednn.h"
 #include "peer/openblas.h"
@@ -189,6 +190,8 @@ static const ridge_way cuda_ways[] = {
      .run = RIDGE_CUDA(matmul_cuda_any)},
 };
 
+static const ridge_way triton_ways[] = {TRITON_WAY(matmul_triton, "tiles of 128 x 128 by tl.dot")};
+
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",
      .role = RIDGE_BASELINE,
@@ -221,6 +224,7 @@ static const ridge_variant variants[] = {
      .role = RIDGE_OPTIMIZED,
      .idea = "tiles in shared memory and registers, cp.async one slice ahead",
      .ways = RIDGE_LIST(cuda_ways)},
+    {TRITON_VARIANT("cuda/triton_aot", "Triton's kernel, compiled ahead of time", matmul_triton, triton_ways)},
 };
 
 static const char *reject(const ridge_case *c) {

@@ -33,13 +33,20 @@ static ridge_plan plan_of(const ridge_way *way, const ridge_problem *p) {
     return plan;
 }
 
+/* The target's variant by name. */
+static const ridge_variant *variant_of(const ridge_target *target, const char *name) {
+    int v = 0;
+    while (v < target->n_variants && strcmp(target->variants[v].name, name) != 0) v++;
+    assert_true(v < target->n_variants);
+    return &target->variants[v];
+}
+
 /* As ridge_way_choose, likewise. */
 static const ridge_way *chosen(const char *name, const ridge_problem *p) {
     const ridge_target *target = ridge_target_find(name);
-    const ridge_variant *optimized = &target->variants[target->n_variants - 1];
+    const ridge_variant *optimized = variant_of(target, "cuda/optimized");
     const ridge_way *best = NULL;
     double least = 0;
-    assert_string_equal(optimized->name, "cuda/optimized");
     for (int w = 0; w < optimized->n_ways; w++) {
         const ridge_plan plan = plan_of(&optimized->ways[w], p);
         if (plan.refusal) continue;
@@ -227,7 +234,7 @@ static void any_extents_have_a_way(void **state) {
                                           "linear_cross_entropy_grad", "multihead_linear_softmax"};
     for (int t = 0; t < 5; t++) {
         const ridge_target *target = ridge_target_find(targets[t]);
-        const ridge_variant *optimized = &target->variants[target->n_variants - 1];
+        const ridge_variant *optimized = variant_of(target, "cuda/optimized");
         for (int i = 0; i < 8 * 7 * 7 * 4; i++) {
             const int64_t rows = extents[i % 8], depth = extents[1 + i / 8 % 7], classes = extents[1 + i / 56 % 7];
             const int64_t one[4] = {rows, depth, classes}, several[4] = {rows, 5, depth, classes};
@@ -247,8 +254,8 @@ static void heads_are_not_one(void **state) {
     (void)state;
     static const int64_t even[4] = {300, 3, 64, 72}, odd[4] = {300, 3, 64, 71}, large[4] = {1 << 16, 64, 16384, 16};
     const ridge_target *target = ridge_target_find("multihead_linear_softmax");
-    const ridge_variant *optimized = &target->variants[target->n_variants - 1], *launches = optimized - 1;
-    assert_string_equal(launches->name, "cuda/launches");
+    const ridge_variant *optimized = variant_of(target, "cuda/optimized");
+    const ridge_variant *launches = variant_of(target, "cuda/launches");
     ridge_problem p = problem_of(target, even, RIDGE_BF16, 0, &h200);
     assert_null(refusal_of(launches, "tiles_16", &p));
     assert_null(refusal_of(optimized, "logits", &p));
@@ -323,7 +330,7 @@ static void rows_of_a_stream_run_together(void **state) {
     (void)state;
     static const int64_t many[4] = {262144, 64, 64}, few[4] = {1080, 64, 64};
     const ridge_target *target = ridge_target_find("linear_softmax");
-    const ridge_variant *optimized = &target->variants[target->n_variants - 1];
+    const ridge_variant *optimized = variant_of(target, "cuda/optimized");
     ridge_problem p = problem_of(target, many, RIDGE_F32, 0, &h200);
     assert_non_null(refusal_of(optimized, "skinny_stream", &p));
     p = problem_of(target, few, RIDGE_F32, 0, &h200);

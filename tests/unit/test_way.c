@@ -178,7 +178,7 @@ static const char *chosen_way_of(const char *name, const ridge_case *c, unsigned
     const ridge_way *best = NULL;
     double least = 0;
     for (int v = 0; v < target->n_variants; v++)
-        for (int w = 0; w < target->variants[v].n_ways; w++) {
+        for (int w = 0; target->variants[v].role == RIDGE_OPTIMIZED && w < target->variants[v].n_ways; w++) {
             const ridge_way *way = &target->variants[v].ways[w];
             const double cost = way->plan ? way->plan(way, &p).us : way->cost ? way->cost(way, &p) : 0;
             if (!takes(&target->variants[v], way, &p) || (best && !(cost < least))) continue;
@@ -307,7 +307,7 @@ static const char *chosen_tiles(const int64_t dim[3], ridge_dtype dtype) {
     const ridge_way *best = NULL;
     double least = 0;
     for (int v = 0; v < target->n_variants; v++)
-        for (int w = 0; w < target->variants[v].n_ways; w++) {
+        for (int w = 0; target->variants[v].role == RIDGE_OPTIMIZED && w < target->variants[v].n_ways; w++) {
             const ridge_way *way = &target->variants[v].ways[w];
             if (!way->plan) continue; /* of a CPU */
             const ridge_plan plan = way->plan(way, &p);

@@ -35,6 +35,12 @@ constexpr row_shape row_norm_shape(row_norm_kind kind, int bytes) {
                      .elements = 8, .resident = resident, .long_elements = 32, .long_resident = 1024, .filled = filled};
 }
 
+/* if_so, which is computed whatever the answer is, or if_not. */
+__device__ inline float choose_opaque(bool answer, float if_so, float if_not) {
+    asm volatile("" : "+f"(if_so));
+    return answer ? if_so : if_not;
+}
+
 template <typename T, row_norm_kind Kind>
 struct row_norm_fixed {
     template <typename>
@@ -87,10 +93,15 @@ struct row_norm_fixed {
             else
                 v[e] = (row_is_usual(How) ? v[e] : v[e] * s.scale) * s.inverse * (parameters > 0 ? g[e] : 1.0f);
         }
-        if constexpr (Kind != ROW_NORM_L2) /* in f32, of few packs a thread, the compiler may know the answer */
-            if (sizeof(T) == 4 ? activates : row_asked(activates))
+        if constexpr (Kind != ROW_NORM_L2 && sizeof(T) == 4) {
+            /* Both values and a choice: behind a branch the next pack's parameters would be loaded late. */
+#pragma unroll
+            for (int e = 0; e < N; e++) v[e] = choose_opaque(activates, activated(v[e]), v[e]);
+        } else if constexpr (Kind != ROW_NORM_L2) {
+            if (row_asked(activates))
 #pragma unroll
                 for (int e = 0; e < N; e++) v[e] = activated(v[e]);
+        }
     }
 };
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 ACTIVATIONS = ("none", "gelu", "gelu_tanh", "silu", "relu", "relu_squared")
+LEAST_NORM = 1e-12  # fused_l2norm's
 
 
 class Refused(Exception):

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from ridge_peers import formulas
-from ridge_peers.case import Refused
+from ridge_peers.case import LEAST_NORM, Refused
 
 _gelu, _silu = torch.ops.aten.gelu.out, torch.ops.aten.silu.out
 
@@ -58,7 +58,7 @@ def _l2(case, eps, activation):
 
 
 def fused_l2norm(case):
-    return _l2(case, formulas.LEAST_NORM, "none")
+    return _l2(case, LEAST_NORM, "none")
 
 
 def l2_norm(case):

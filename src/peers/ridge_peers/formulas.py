@@ -4,9 +4,8 @@ the target's descriptor, that returns the outputs. Values between operations are
 import torch
 from torch.nn import functional as F
 
-from ridge_peers.case import Refused
+from ridge_peers.case import LEAST_NORM, Refused
 
-LEAST_NORM = 1e-12  # fused_l2norm's
 EPS = 1e-5  # of the norms that have it as a constant
 
 

@@ -3,8 +3,7 @@
 import triton
 import triton.language as tl
 
-from ridge_peers.case import Refused
-from ridge_peers.formulas import LEAST_NORM
+from ridge_peers.case import LEAST_NORM, Refused
 
 MOST_COLUMNS = 65536  # of a row in registers
 MOST_CLASSES = 256  # of a row of logits in registers
@@ -16,7 +15,7 @@ def _l2norm_row(x, y, x_stride, y_stride, cols, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     v = tl.load(x + row * x_stride + at, mask=at < cols, other=0.0).to(tl.float32)
-    norm = tl.maximum(tl.sqrt(tl.sum(v * v, 0)), eps)
+    norm = tl.maximum(tl.sqrt(tl.sum(v * v, 0)), eps, propagate_nan=tl.PropagateNan.ALL)
     tl.store(y + row * y_stride + at, v / norm, mask=at < cols)
 
 
@@ -29,12 +28,27 @@ def _softmax_row(x, y, x_stride, y_stride, cols, eps, BLOCK: tl.constexpr):
     tl.store(y + row * y_stride + at, e / tl.sum(e, 0), mask=at < cols)
 
 
+@triton.jit
+def _bias_softmax_row(z, b, p, z_stride, p_stride, cols, BLOCK: tl.constexpr):
+    """What follows a product that left its logits in memory, in fp32."""
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    v = tl.load(z + row * z_stride + at, mask=at < cols, other=-float("inf"))
+    v += tl.load(b + at, mask=at < cols, other=0.0).to(tl.float32)
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(p + row * p_stride + at, e / tl.sum(e, 0), mask=at < cols)
+
+
+def warps_of_row(block):
+    return min(max(block // 512, 1), 16)
+
+
 def _rows(case, kernel):
     cols = case.dim["cols"]
     if cols > MOST_COLUMNS:
         raise Refused(f"it holds rows of up to {MOST_COLUMNS}")
     block = triton.next_power_of_2(max(cols, 1))
-    warps = min(max(block // 512, 1), 16)
+    warps = warps_of_row(block)
 
     def run(ins, outs):
         (x,), (y,) = ins, outs
@@ -80,8 +94,17 @@ def _precision(case):
     return "tf32" if case.dtype == "tf32" else "ieee"
 
 
+_logits_tile = _matmul_tile  # with results in fp32, whatever its operands are
+MATMUL_LAUNCH = {"warps": 8, "stages": 3}
+
+
+def matmul_tile(half, precision):
+    return {"M": 128, "N": 128, "K": 64 if half else 32, "GROUP": 8, "PRECISION": precision}
+
+
 def matmul(case):
-    tile = {"M": 128, "N": 128, "K": 64 if case.half else 32, "GROUP": 8, "PRECISION": _precision(case)}
+    tile = matmul_tile(case.half, _precision(case))
+    launch = {f"num_{name}": value for name, value in MATMUL_LAUNCH.items()}
     alpha = float(case.option.get("alpha", 1))
 
     def run(ins, outs):
@@ -89,7 +112,7 @@ def matmul(case):
         (m, k), n = a.shape, b.shape[1]
         if m and n:
             grid = (triton.cdiv(m, tile["M"]) * triton.cdiv(n, tile["N"]),)
-            _matmul_tile[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), alpha, **tile, num_warps=8, num_stages=3)
+            _matmul_tile[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), alpha, **tile, **launch)
 
     return run
 
@@ -114,11 +137,15 @@ def _linear_softmax_rows(x, w, b, p, m, n, k, x_row, w_row, w_col, p_row, M: tl.
              mask=(row[:, None] < m) & (column[None, :] < n))  # fmt: skip
 
 
+def classifier_tile(classes, precision):
+    return {"M": 64, "N": max(16, triton.next_power_of_2(classes)), "K": 32, "PRECISION": precision}
+
+
 def linear_softmax(case):
     classes = case.dim["classes"]
     if classes > MOST_CLASSES:
         raise Refused(f"it holds logits of up to {MOST_CLASSES} classes")
-    tile = {"M": 64, "N": max(16, triton.next_power_of_2(classes)), "K": 32, "PRECISION": _precision(case)}
+    tile = classifier_tile(classes, _precision(case))
 
     def run(ins, outs):
         (x, w, b), (p,) = ins, outs
