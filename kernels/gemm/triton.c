@@ -8,22 +8,21 @@ const char *matmul_triton_unavailable(const ridge_case *c) { return triton_absen
 
 ridge_status matmul_triton_prepare(const ridge_case *c, int threads, void **plan) {
     (void)threads, (void)plan;
-    return triton_load(kernel, c->dtype, 0);
+    return triton_load((triton_want){kernel, c->dtype, c->dim[MATMUL_M], c->dim[MATMUL_N], false});
 }
-
-static int64_t tiles(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
 
 ridge_status triton_product(const char *name, ridge_dtype dtype, const triton_matrix matrix[3], const int64_t extent[3],
                             bool aligned, void *stream) {
     const int64_t every = extent[MATMUL_M] | extent[MATMUL_N] | extent[MATMUL_K];
-    const triton_kernel *k = triton_find(name, dtype, 0, aligned && every % 16 == 0);
+    const triton_want want = {name, dtype, extent[MATMUL_M], extent[MATMUL_N], aligned && every % 16 == 0};
+    const triton_kernel *k = triton_find(want);
     void *at[3] = {matrix[0].at, matrix[1].at, matrix[2].at};
     int64_t row[3] = {matrix[0].row, matrix[1].row, matrix[2].row};
     int32_t m = (int32_t)extent[MATMUL_M], n = (int32_t)extent[MATMUL_N], depth = (int32_t)extent[MATMUL_K];
     float alpha = 1;
     void *arguments[] = {&at[0], &at[1], &at[2], &m, &n, &depth, &row[0], &row[1], &row[2], &alpha};
     if (!k) return RIDGE_UNSUPPORTED;
-    return triton_launch(k, tiles(m, k->rows) * tiles(n, k->columns), arguments, 10, stream);
+    return triton_launch(k, triton_programs(k, m, n), arguments, 10, stream);
 }
 
 ridge_status matmul_triton(const ridge_call *call) {

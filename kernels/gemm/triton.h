@@ -1,4 +1,4 @@
-/* C = A B by Triton's kernel in its usual form, for targets without options: tiles of 128 x 128. */
+/* C = A B by Triton's kernel in its usual form, for targets without options: tiles of 128 x 128, 64 x 64 or 32 x 32. */
 #ifndef RIDGE_GEMM_TRITON_H
 #define RIDGE_GEMM_TRITON_H
 

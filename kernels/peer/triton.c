@@ -7,15 +7,36 @@ const char *triton_absent(const ridge_case *c) {
 
 const char *triton_holds(const char *name, const ridge_case *c, int64_t columns) {
     if (!triton_kernel_count) return triton_absent(c);
-    return triton_find(name, c->dtype, columns, false) ? NULL : "for fewer columns, which a program holds";
+    const triton_want want = {name, c->dtype, c->dim[0], columns, false};
+    if (c->dtype == RIDGE_TF32) return "for f32 and 16 bits: Triton's tf32 cuts operands off";
+    return triton_find(want) ? NULL : "for fewer columns, which a program holds";
 }
 
-const triton_kernel *triton_find(const char *name, ridge_dtype dtype, int64_t columns, bool aligned) {
+static int64_t tiles(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
+
+int64_t triton_programs(const triton_kernel *k, int64_t rows, int64_t columns) {
+    return tiles(rows, k->rows) * (k->whole ? 1 : tiles(columns, k->columns));
+}
+
+enum { SMS = 132 }; /* of an H100 or H200, for which these are compiled */
+
+/* Whether a is to be taken before b. */
+static bool is_better(const triton_kernel *a, const triton_kernel *b, const triton_want *want) {
+    if (a->whole && a->columns != b->columns) return a->columns < b->columns;
+    const bool a_fills = triton_programs(a, want->rows, want->columns) >= SMS;
+    const bool b_fills = triton_programs(b, want->rows, want->columns) >= SMS;
+    const bool a_is_larger = a->rows * a->columns > b->rows * b->columns;
+    if (a_fills != b_fills) return a_fills;
+    return a_is_larger == a_fills;
+}
+
+const triton_kernel *triton_find(triton_want want) {
     const triton_kernel *best = NULL;
     for (int i = 0; i < triton_kernel_count; i++) {
         const triton_kernel *k = &triton_kernels[i];
-        if (k->dtype != dtype || k->aligned != aligned || k->columns < columns || strcmp(k->name, name) != 0) continue;
-        if (!best || k->columns < best->columns) best = k;
+        if (k->dtype != want.dtype || k->aligned != want.aligned || strcmp(k->name, want.name) != 0) continue;
+        if (k->whole && k->columns < want.columns) continue;
+        if (!best || is_better(k, best, &want)) best = k;
     }
     return best;
 }
@@ -53,9 +74,10 @@ static ridge_status handle_of(const triton_kernel *k, const void **kernel) {
     return status;
 }
 
-ridge_status triton_load(const char *name, ridge_dtype dtype, int64_t columns) {
+ridge_status triton_load(triton_want want) {
     for (int aligned = 0; aligned < 2; aligned++) {
-        const triton_kernel *k = triton_find(name, dtype, columns, aligned);
+        want.aligned = aligned;
+        const triton_kernel *k = triton_find(want);
         const void *kernel;
         if (k) RIDGE_TRY(handle_of(k, &kernel));
     }
@@ -82,8 +104,8 @@ ridge_status triton_launch(const triton_kernel *k, int64_t programs, void **argu
 
 #else
 
-ridge_status triton_load(const char *name, ridge_dtype dtype, int64_t columns) {
-    (void)name, (void)dtype, (void)columns;
+ridge_status triton_load(triton_want want) {
+    (void)want;
     return RIDGE_UNSUPPORTED;
 }
 ridge_status triton_launch(const triton_kernel *k, int64_t programs, void **arguments, int n, void *stream) {

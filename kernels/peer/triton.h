@@ -12,8 +12,8 @@ typedef struct triton_kernel {
     const char *signature; /* types of its arguments, as Triton writes them */
     ridge_dtype dtype;     /* of the operands */
     bool aligned;          /* addresses, strides and extents are multiples of 16 */
-    int64_t columns;       /* that a program holds: of a row, or of a tile */
-    int64_t rows;          /* of its tile */
+    int64_t columns, rows; /* of a program's tile */
+    bool whole;            /* a program holds rows with all of their columns */
     int arguments, threads, shared;
     const unsigned char *image; /* a fat binary: machine code and PTX */
 } triton_kernel;
@@ -24,10 +24,19 @@ extern const int triton_kernel_count;
 const char *triton_absent(const ridge_case *c);
 const char *triton_holds(const char *name, const ridge_case *c, int64_t columns);
 
-/* The instance with the fewest columns that holds so many; NULL: there is none. */
-const triton_kernel *triton_find(const char *name, ridge_dtype dtype, int64_t columns, bool aligned);
-/* For `prepare`: loads the instances that triton_find may find for these columns, which no capture may have to do. */
-ridge_status triton_load(const char *name, ridge_dtype dtype, int64_t columns);
+/* What a launch is for: results of so many rows and columns. */
+typedef struct triton_want {
+    const char *name;
+    ridge_dtype dtype;
+    int64_t rows, columns;
+    bool aligned;
+} triton_want;
+/* The instance with the fewest columns that holds them, and of those (or of tiles that need not) the largest tile of which every
+ * SM has one, else the smallest. NULL: there is none. */
+const triton_kernel *triton_find(triton_want want);
+int64_t triton_programs(const triton_kernel *kernel, int64_t rows, int64_t columns);
+/* For `prepare`: loads what triton_find finds, aligned and not, which no capture may have to do. */
+ridge_status triton_load(triton_want want);
 /* Launches so many programs of it; `arguments` has the address of each argument, in order. RIDGE_UNSUPPORTED: kernel is NULL. */
 ridge_status triton_launch(const triton_kernel *kernel, int64_t programs, void **arguments, int n, void *stream);
 

@@ -9,7 +9,7 @@ const char *l2norm_triton_unavailable(const ridge_case *c) { return triton_holds
 
 ridge_status l2norm_triton_prepare(const ridge_case *c, int threads, void **plan) {
     (void)threads, (void)plan;
-    return triton_load(kernel, c->dtype, c->dim[1]);
+    return triton_load((triton_want){kernel, c->dtype, c->dim[0], c->dim[1], false});
 }
 
 ridge_status l2norm_triton(const ridge_call *call) {
@@ -20,5 +20,6 @@ ridge_status l2norm_triton(const ridge_call *call) {
     float eps = NORM_L2_EPS;
     void *arguments[] = {&from, &to, &from_row, &to_row, &columns, &eps};
     const bool aligned = triton_is_aligned(x) && triton_is_aligned(y) && columns % 16 == 0;
-    return triton_launch(triton_find(kernel, call->dtype, columns, aligned), call->dim[0], arguments, 6, call->stream);
+    const triton_kernel *k = triton_find((triton_want){kernel, call->dtype, call->dim[0], columns, aligned});
+    return triton_launch(k, call->dim[0], arguments, 6, call->stream);
 }

@@ -42,7 +42,8 @@ RUNGS(WAYS)
 
 #define VARIANT(name_, needs, refuses, fn, idea_) \
     {.name = "cuda/" #name_, .role = RIDGE_OPTIMIZED, .idea = idea_, .ways = RIDGE_LIST(name_##_ways)},
-static const ridge_way triton_ways[] = {TRITON_WAY(matmul_triton, "tiles of 128 x 128 by tl.dot")};
+static const ridge_way triton_ways[] = {
+    TRITON_WAY(matmul_triton, "tiles by tl.dot, of 128 x 128 where these fill the device")};
 static const ridge_variant variants[] = {
     {.name = "cuda/baseline",
      .role = RIDGE_BASELINE,

@@ -81,7 +81,7 @@ static const ridge_case cases[] = {
     {.dim = {35, 131, 260}, EDGE_CUDA(TF32), .column_major = 1u << LINEAR_W},
     {.dim = {300, 1024, 104}, EDGE_CUDA(BF16)}, /* a depth in shares */
     {.dim = {160, 288, 112}, EDGE_CUDA(BF16)},  /* multiples of 16 */
-    {.dim = {160, 288, 112}, EDGE_CUDA(TF32)},
+    {.dim = {160, 288, 112}, EDGE_CUDA(F32)},
     {.dim = {40, 777, 33}, EDGE_CUDA(BF16)},
     {.dim = {40, 1030, 24}, EDGE_CUDA(F16), .column_major = 1u << LINEAR_W},
     {.dim = {9, 57, 8300}, EDGE_CUDA(BF16)},

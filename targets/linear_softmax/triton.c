@@ -12,28 +12,27 @@ enum { FEWEST = 16 }; /* elements to which rows of logits are padded */
 
 static const char *by_columns(const ridge_case *c) { return c->column_major ? "for w by rows" : NULL; }
 
-/* Probabilities and logits are of the same type in fp32 and tf32. */
-static ridge_dtype stored(ridge_dtype dtype) { return dtype == RIDGE_TF32 ? RIDGE_F32 : dtype; }
+static triton_want want(const char *name, ridge_dtype dtype, const int64_t *dim, bool aligned) {
+    return (triton_want){name, dtype, dim[LINEAR_BATCH], dim[LINEAR_CLASSES], aligned};
+}
 
 const char *linear_softmax_triton_unavailable(const ridge_case *c) {
     const char *why = triton_holds(fused, c, c->dim[LINEAR_CLASSES]);
     return why ? why : by_columns(c);
 }
 const char *linear_softmax_triton_unfused_unavailable(const ridge_case *c) {
-    ridge_case of_rows = *c;
-    of_rows.dtype = stored(c->dtype);
-    const char *why = triton_holds(softmax, &of_rows, c->dim[LINEAR_CLASSES]);
+    const char *why = triton_holds(softmax, c, c->dim[LINEAR_CLASSES]);
     return why ? why : by_columns(c);
 }
 
 ridge_status linear_softmax_triton_prepare(const ridge_case *c, int threads, void **plan) {
     (void)threads, (void)plan;
-    return triton_load(fused, c->dtype, c->dim[LINEAR_CLASSES]);
+    return triton_load(want(fused, c->dtype, c->dim, false));
 }
 ridge_status linear_softmax_triton_unfused_prepare(const ridge_case *c, int threads, void **plan) {
     (void)threads, (void)plan;
-    RIDGE_TRY(triton_load(product(c->dtype), c->dtype, 0));
-    return triton_load(softmax, stored(c->dtype), c->dim[LINEAR_CLASSES]);
+    RIDGE_TRY(triton_load(want(product(c->dtype), c->dtype, c->dim, false)));
+    return triton_load(want(softmax, c->dtype, c->dim, false));
 }
 
 static int64_t logits_row(const int64_t *dim) { return (dim[LINEAR_CLASSES] + FEWEST - 1) / FEWEST * FEWEST; }
@@ -51,13 +50,13 @@ static bool all_aligned(const ridge_call *call) {
 
 ridge_status linear_softmax_triton(const ridge_call *call) {
     const DLTensor *x = &call->in[LINEAR_X], *w = &call->in[LINEAR_W], *b = &call->in[LINEAR_B], *p = &call->out[0];
-    const triton_kernel *k = triton_find(fused, call->dtype, call->dim[LINEAR_CLASSES], all_aligned(call));
+    const triton_kernel *k = triton_find(want(fused, call->dtype, call->dim, all_aligned(call)));
     void *at[4] = {ridge_data(x), ridge_data(w), ridge_data(b), ridge_data(p)};
     int64_t row[3] = {ridge_row_stride(x), ridge_row_stride(w), ridge_row_stride(p)};
     int32_t m = (int32_t)call->dim[LINEAR_BATCH], depth = (int32_t)call->dim[LINEAR_DEPTH];
     int32_t n = (int32_t)call->dim[LINEAR_CLASSES];
     void *arguments[] = {&at[0], &at[1], &at[2], &at[3], &m, &n, &depth, &row[0], &row[1], &row[2]};
-    return triton_launch(k, k ? (m + k->rows - 1) / k->rows : 0, arguments, 10, call->stream);
+    return triton_launch(k, k ? triton_programs(k, m, n) : 0, arguments, 10, call->stream);
 }
 
 static ridge_status softmax_of(const ridge_call *call, void *logits, bool aligned) {
@@ -65,7 +64,7 @@ static ridge_status softmax_of(const ridge_call *call, void *logits, bool aligne
     int64_t row = logits_row(call->dim), p_row = ridge_row_stride(&call->out[0]);
     int32_t n = (int32_t)call->dim[LINEAR_CLASSES];
     void *arguments[] = {&logits, &b, &p, &row, &p_row, &n};
-    const triton_kernel *k = triton_find(softmax, stored(call->dtype), n, aligned);
+    const triton_kernel *k = triton_find(want(softmax, call->dtype, call->dim, aligned));
     return triton_launch(k, call->dim[LINEAR_BATCH], arguments, 6, call->stream);
 }
 

@@ -190,7 +190,8 @@ static const ridge_way cuda_ways[] = {
      .run = RIDGE_CUDA(matmul_cuda_any)},
 };
 
-static const ridge_way triton_ways[] = {TRITON_WAY(matmul_triton, "tiles of 128 x 128 by tl.dot")};
+static const ridge_way triton_ways[] = {
+    TRITON_WAY(matmul_triton, "tiles by tl.dot, of 128 x 128 where these fill the device")};
 
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline",

@@ -134,8 +134,8 @@ PEERS = [
     *_pytorch("gemm_epilogue", "addmm, biases and activation in the output; in 16 bits in fp32, and copied"),
     *_pytorch("linear_norm_activation", "addmm, F.layer_norm, and gelu to the output; in 16 bits in fp32, and copied"),
     *_pytorch("swiglu_ffn", "mm, silu, mul, and mm to the output"),
-    _triton("gemm", "tiles of 128 x 128 by tl.dot", "matmul"),
-    _triton("micro_tiling_matmul", "tiles of 128 x 128 by tl.dot", "matmul"),
+    _triton("gemm", "tiles by tl.dot, of 128 x 128 where these fill the device", "matmul"),
+    _triton("micro_tiling_matmul", "tiles by tl.dot, of 128 x 128 where these fill the device", "matmul"),
     # classifiers
     *_pytorch("linear_softmax", "addmm, and softmax to the output; in 16 bits in fp32, and copied"),
     *_pytorch("multihead_linear_softmax", "baddbmm and softmax, copied to the output"),

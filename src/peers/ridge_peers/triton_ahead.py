@@ -18,13 +18,13 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 HOPPER = GPUTarget("cuda", 90, 32)
-STORED = {"F32": "fp32", "TF32": "fp32", "BF16": "bf16", "F16": "fp16"}
-PRECISION = {"F32": "ieee", "TF32": "tf32", "BF16": "ieee", "F16": "ieee"}
+STORED = {"F32": "fp32", "BF16": "bf16", "F16": "fp16"}
 
 
 @dataclasses.dataclass
 class Instance:
-    """`columns`: that a program holds; `rows`: of its tile. Aligned: addresses, strides and extents are multiples of 16."""
+    """`columns` and `rows` of a program's tile; whole: its columns must be all. Aligned: addresses, strides and extents are
+    multiples of 16."""
 
     kernel: str
     dtype: str
@@ -33,12 +33,13 @@ class Instance:
     constants: dict
     columns: int
     rows: int = 1
-    warps: int = 4
-    stages: int = 3
+    whole: bool = True
+    num_warps: int = 4
+    num_stages: int = 3
 
     @property
     def symbol(self):
-        return f"triton_{self.kernel}_{self.dtype.lower()}_{self.columns}" + ("" if self.aligned else "_any")
+        return f"triton_{self.kernel}_{self.dtype.lower()}_{self.rows}x{self.columns}" + ("" if self.aligned else "_any")
 
     @property
     def signature(self):
@@ -54,7 +55,7 @@ class Instance:
                 specialized[(place,)] = [["tt.divisibility", 16]]
         signature = {name: signature.get(name, "constexpr") for name in function.arg_names}
         source = ASTSource(fn=function, signature=signature, constexprs=self.constants, attrs=specialized)
-        return triton.compile(source, target=HOPPER, options={"num_warps": self.warps, "num_stages": self.stages})
+        return triton.compile(source, target=HOPPER, options={"num_warps": self.num_warps, "num_stages": self.num_stages})
 
 
 MATRIX = "*{T}"
@@ -67,24 +68,24 @@ ROW_MAJOR = dict(a_col=1, b_col=1, c_col=1)
 
 
 def instances():
-    """Every one, each with and without alignment. Tiles, warps and stages are those of triton_kernels.py's own launches."""
+    """Every one, each with and without alignment. Tiles and how they are compiled are triton_kernels.py's own."""
     for aligned in True, False:
-        for dtype in "F32", "BF16", "F16":
-            for block in 1024, 2048, 4096, 8192, 16384, 32768:
-                yield Instance("l2norm_row", dtype, aligned, L2NORM, {"BLOCK": block}, block, warps=kernels.warps_of_row(block))
-            for block in 256, 1024, 4096:
-                yield Instance("bias_softmax_row", dtype, aligned, SOFTMAX, {"BLOCK": block}, block,
-                               warps=kernels.warps_of_row(block))  # fmt: skip
         for dtype in STORED:
-            tile = kernels.matmul_tile(dtype in ("BF16", "F16"), PRECISION[dtype])
-            same = dict(aligned=aligned, constants={**tile, **ROW_MAJOR}, columns=tile["N"], rows=tile["M"],
-                        **kernels.MATMUL_LAUNCH)  # fmt: skip
-            yield Instance("matmul_tile", dtype, arguments=MATMUL, **same)
-            if STORED[dtype] != "fp32":
-                yield Instance("logits_tile", dtype, arguments=LOGITS, **same)
+            half = dtype != "F32"
+            for kernel, arguments, blocks in (
+                ("l2norm_row", L2NORM, (1024, 2048, 4096, 8192, 16384, 32768)),
+                ("bias_softmax_row", SOFTMAX, (256, 1024, 4096)),
+            ):
+                for block in blocks:
+                    yield Instance(kernel, dtype, aligned, arguments, {"BLOCK": block}, block, num_warps=kernels.warps_of_row(block))
+            for tile, launch in kernels.MATMUL_TILES:
+                constants = {**kernels.in_type(tile, half), **ROW_MAJOR}
+                for kernel, arguments in (("matmul_tile", MATMUL), ("logits_tile", LOGITS))[: 1 + half]:
+                    yield Instance(kernel, dtype, aligned, arguments, constants, tile["N"], tile["M"], whole=False, **launch)
             for columns in 16, 32, 64, 128, 256:
-                tile = kernels.classifier_tile(columns, PRECISION[dtype])
-                yield Instance("linear_softmax_rows", dtype, aligned, CLASSIFY, {**tile, "w_col": 1}, columns, tile["M"])
+                for tile, launch in kernels.CLASSIFIER_TILES:
+                    constants = {**kernels.in_type(tile, half), "N": columns, "w_col": 1}
+                    yield Instance("linear_softmax_rows", dtype, aligned, CLASSIFY, constants, columns, tile["M"], **launch)
 
 
 def write_image(instance, folder, fatbinary):
@@ -113,7 +114,7 @@ IMAGE = """/* {digest} */
 __asm__(".pushsection .nv_fatbin,\\"a\\"\\n.balign 8\\n{symbol}:\\n.incbin \\"{path}\\"\\n.popsection\\n");
 extern const unsigned char {symbol}[] __attribute__((visibility("hidden")));
 """
-ROW = """    {{"{kernel}", "{symbol}", "{signature}", RIDGE_{dtype}, {aligned}, {columns}, {rows}, {n}, {threads}, {shared}, {symbol}}},
+ROW = """    {{"{kernel}", "{symbol}", "{signature}", RIDGE_{dtype}, {aligned}, {columns}, {rows}, {whole}, {n}, {threads}, {shared}, {symbol}}},
 """
 
 
@@ -125,7 +126,7 @@ def write(out, every, launches):
         file.write("\nconst triton_kernel triton_kernels[] = {\n")
         for instance, (threads, shared, _) in zip(every, launches):
             file.write(ROW.format(kernel=instance.kernel, symbol=instance.symbol, signature=", ".join(instance.signature.values()),
-                                  dtype=instance.dtype, aligned=int(instance.aligned), columns=instance.columns, rows=instance.rows,
+                                  dtype=instance.dtype, aligned=int(instance.aligned), columns=instance.columns, rows=instance.rows, whole=int(instance.whole),
                                   n=len(instance.signature), threads=threads, shared=shared))  # fmt: skip
         file.write(f"}};\nconst int triton_kernel_count = {len(every)};\n")
     os.replace(out + ".new", out)

@@ -89,32 +89,47 @@ def _matmul_tile(a, b, c, m, n, k, a_row, a_col, b_row, b_col, c_row, c_col, alp
              mask=(row[:, None] < m) & (column[None, :] < n))  # fmt: skip
 
 
-def _precision(case):
-    """Products of fp32 are exact to fp32 unless the case is tf32."""
-    return "tf32" if case.dtype == "tf32" else "ieee"
+# From large to small: of a tile, and how its kernel is compiled.
+MATMUL_TILES = [
+    ({"M": 128, "N": 128, "K": 64, "GROUP": 8}, {"num_warps": 8, "num_stages": 3}),
+    ({"M": 64, "N": 64, "K": 64, "GROUP": 8}, {"num_warps": 4, "num_stages": 4}),
+    ({"M": 32, "N": 32, "K": 64, "GROUP": 8}, {"num_warps": 4, "num_stages": 3}),
+]
+SMS = 132  # of an H100 or H200
 
 
-_logits_tile = _matmul_tile  # with results in fp32, whatever its operands are
-MATMUL_LAUNCH = {"warps": 8, "stages": 3}
+def largest_that_fills(tiles, programs):
+    """The largest tile of which every SM has one, or the smallest; programs(tile) counts them."""
+    return next((tile for tile in tiles if programs(tile[0]) >= SMS), tiles[-1])
 
 
-def matmul_tile(half, precision):
-    return {"M": 128, "N": 128, "K": 64 if half else 32, "GROUP": 8, "PRECISION": precision}
+def in_type(tile, half):
+    """Elements of 4 bytes have tiles of half the depth."""
+    return {**tile, "K": tile["K"] if half else tile["K"] // 2, "PRECISION": "ieee"}
+
+
+def _refuse_tf32(case):
+    if case.dtype == "tf32":
+        raise Refused("Triton's tf32 cuts operands off, which is beyond a bound for rounded ones")
 
 
 def matmul(case):
-    tile = matmul_tile(case.half, _precision(case))
-    launch = {f"num_{name}": value for name, value in MATMUL_LAUNCH.items()}
+    _refuse_tf32(case)
     alpha = float(case.option.get("alpha", 1))
 
     def run(ins, outs):
         (a, b), (c,) = ins, outs
         (m, k), n = a.shape, b.shape[1]
+        programs = lambda tile: triton.cdiv(m, tile["M"]) * triton.cdiv(n, tile["N"])  # noqa: E731
+        tile, launch = largest_that_fills(MATMUL_TILES, programs)
         if m and n:
-            grid = (triton.cdiv(m, tile["M"]) * triton.cdiv(n, tile["N"]),)
-            _matmul_tile[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), alpha, **tile, **launch)
+            _matmul_tile[(programs(tile),)](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), alpha,
+                                            **in_type(tile, case.half), **launch)  # fmt: skip
 
     return run
+
+
+_logits_tile = _matmul_tile  # with results in fp32, whatever its operands are
 
 
 # ---- softmax(x w + b) ------------------------------------------------------------------------------------------------
@@ -137,20 +152,25 @@ def _linear_softmax_rows(x, w, b, p, m, n, k, x_row, w_row, w_col, p_row, M: tl.
              mask=(row[:, None] < m) & (column[None, :] < n))  # fmt: skip
 
 
-def classifier_tile(classes, precision):
-    return {"M": 64, "N": max(16, triton.next_power_of_2(classes)), "K": 32, "PRECISION": precision}
+CLASSIFIER_TILES = [
+    ({"M": 64, "K": 64}, {"num_warps": 4, "num_stages": 3}),
+    ({"M": 16, "K": 128}, {"num_warps": 4, "num_stages": 3}),
+]
 
 
 def linear_softmax(case):
+    _refuse_tf32(case)
     classes = case.dim["classes"]
     if classes > MOST_CLASSES:
         raise Refused(f"it holds logits of up to {MOST_CLASSES} classes")
-    tile = classifier_tile(classes, _precision(case))
+    columns = max(16, triton.next_power_of_2(classes))
 
     def run(ins, outs):
         (x, w, b), (p,) = ins, outs
+        programs = lambda tile: triton.cdiv(x.shape[0], tile["M"])  # noqa: E731
+        tile, launch = largest_that_fills(CLASSIFIER_TILES, programs)
         if x.shape[0]:
-            grid = (triton.cdiv(x.shape[0], tile["M"]),)
-            _linear_softmax_rows[grid](x, w, b, p, *p.shape, x.shape[1], x.stride(0), *w.stride(), p.stride(0), **tile)
+            _linear_softmax_rows[(programs(tile),)](x, w, b, p, *p.shape, x.shape[1], x.stride(0), *w.stride(), p.stride(0),
+                                                    N=columns, **in_type(tile, case.half), **launch)  # fmt: skip
 
     return run
