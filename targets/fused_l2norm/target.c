@@ -5,7 +5,6 @@
 
 static const ridge_case cases[] = {ROW_CASES};
 
-static void one_pass_traffic(const ridge_case *c, ridge_traffic *t);
 static const ridge_way triton_ways[] = {TRITON_WAY(l2norm_triton, "a row a program, in registers")};
 
 #define ROW_NORM_NAME fused_l2norm
@@ -19,10 +18,6 @@ static const ridge_way triton_ways[] = {TRITON_WAY(l2norm_triton, "a row a progr
 #define ROW_NORM_PEERS                                                                                            \
     {                                                                                                             \
         TRITON_VARIANT("cuda/triton_aot", "Triton's kernel, compiled ahead of time", l2norm_triton, triton_ways), \
-            .traffic = one_pass_traffic                                                                           \
+            .traffic = optimized_traffic                                                                          \
     }
 #include "rows/norm_target.h"
-
-static void one_pass_traffic(const ridge_case *c, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = tensor_bytes(c), .streamed = tensor_bytes(c)};
-}
