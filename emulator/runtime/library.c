@@ -52,7 +52,6 @@ static char *contents(const char *path) {
     return data;
 }
 
-/* The text stays: variables of its PTX are named in it. */
 cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, enum cudaJitOption *jit,
                                     void **jit_values, unsigned n_jit, enum cudaLibraryOption *option, void **values,
                                     unsigned n) {
@@ -60,7 +59,9 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, en
     (void)jit, (void)jit_values, (void)n_jit, (void)option, (void)values, (void)n;
     if (!library || !path) return emu_told(cudaErrorInvalidValue);
     char *data = contents(path);
-    return emu_told(data ? open_library(library, data) : cudaErrorFileNotFound);
+    const cudaError_t error = data ? open_library(library, data) : cudaErrorFileNotFound;
+    free(data); /* an opened module has a copy */
+    return emu_told(error);
 }
 
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) {

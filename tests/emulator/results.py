@@ -25,11 +25,10 @@ def key(entry):
     return entry["target"], entry["case"].replace(" ", "_"), entry["variant"]
 
 
-# Findings in the code of others that docs/EMULATOR.md tells, by the variant's name: `run peers` looks at those variants' answers.
+# Findings in the code of others that docs/EMULATOR.md tells, by the variant's name: `run triton` looks at those variants' answers.
 FOREIGN = {
     "cuda/triton_aot": ("missing-proxy-fence",),
     "cuda/triton_aot_unfused": ("missing-proxy-fence",),
-    "cuda/cutlass": ("pending-register", "missing-tensor-fence"),
 }
 
 
