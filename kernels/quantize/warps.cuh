@@ -19,14 +19,15 @@
 #define RIDGE_KERNELS_QUANTIZE_WARPS_CUH
 
 #include "cuda/host/launch.cuh"
+#include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/tile/pack.cuh"
 #include "quantize/blocks.h"
 #include "quantize/rule.h"
 
 namespace ridge {
 
-/* A lane's packs, of 16 bytes or 32, four times: 64 KiB of an SM's 32 warps are in flight, or more. */
-constexpr int quantize_threads = 256, quantize_packs = 4;
+/* A lane has packs of 16 bytes or 32: four of them, or two or one where rows are few or would leave lanes without any. */
+constexpr int quantize_threads = 256;
 /* Vectors of 16 bytes of a pack. Where an element takes many instructions, two spare half of what is done once a pack. */
 template <int CodeBits>
 constexpr int quantize_vectors = CodeBits == 4 ? 2 : 1;
@@ -165,33 +166,33 @@ __device__ inline unsigned quantize_octet_row(unsigned octet, unsigned warp) {
     return octet / 16 * BLOCKS_TILE_ROWS + octet % 16 * 2 + warp / 4 + warp % 4 * 32;
 }
 
-template <bool Whole, typename T, typename Rule>
+template <bool Whole, int Packs, typename T, typename Rule>
 __global__ void __launch_bounds__(quantize_threads) quantize_kernel(quantize_problem<T> p, Rule rule) {
     constexpr int V = quantize_vectors<Rule::code_bits>, W = quantize_width<T, Rule::code_bits>;
     constexpr int lanes = Rule::block / W, columns = 32 * W; /* of a block; of one pack of all lanes */
     static_assert(Rule::block % W == 0 && lanes >= 1 && 32 % lanes == 0, "packs and lanes are whole parts of blocks");
     const unsigned warps = quantize_threads / 32, w = threadIdx.x / 32;
+    after_previous_launch();
     const unsigned number = Rule::octets ? blockIdx.x : blockIdx.x * warps + w, line = number / p.warps_row;
     const unsigned i = Rule::octets ? quantize_octet_row(line, w) : line;
     const int lane = threadIdx.x % 32;
     if (i >= p.all_rows) return; /* all lanes of the warp, or of the block */
-    const int64_t of_warp = (int64_t)(number - line * p.warps_row) * (quantize_packs * columns),
-                  first = of_warp + lane * W;
+    const int64_t of_warp = (int64_t)(number - line * p.warps_row) * (Packs * columns), first = of_warp + lane * W;
     /* From the warp's first column on, and from the lane's, which 32 bits can tell. */
-    const int left = i < p.rows ? (int)min(p.cols - of_warp, (int64_t)quantize_packs * columns) : 0;
+    const int left = i < p.rows ? (int)min(p.cols - of_warp, (int64_t)Packs * columns) : 0;
     const int cols = left - lane * W;
     const T *x = p.x + i * p.x_stride + first;
     unsigned char *q = p.q + i * p.q_stride + (uint64_t)first * Rule::code_bits / 8;
 
-    uint4 packs[quantize_packs][V];
-    typename Rule::scale scales[quantize_packs];
+    uint4 packs[Packs][V];
+    typename Rule::scale scales[Packs];
 #pragma unroll
-    for (int u = 0; u < quantize_packs; u++)
+    for (int u = 0; u < Packs; u++)
 #pragma unroll
         for (int k = 0; k < V; k++) packs[u][k] = quantize_load<Whole, V>(x, u * columns + k * pack_width<T>, cols);
     rule.begin(); /* what it reads comes beside the packs */
 #pragma unroll
-    for (int u = 0; u < quantize_packs; u++) {
+    for (int u = 0; u < Packs; u++) {
         const int j = u * columns;
         const unsigned max = quantize_max<lanes, T>(packs[u]);
         scales[u] = rule.of(max, j < cols);
@@ -226,18 +227,34 @@ bool quantize_is_whole(const quantize_problem<T> &p) {
     return x % 16 == 0 && q % pack_bytes == 0 && p.cols % W == 0;
 }
 
-template <typename T, typename Rule>
-ridge_status quantize_launch(const ridge_call *call, quantize_problem<T> p, const Rule &rule) {
-    constexpr int columns = quantize_packs * 32 * quantize_width<T, Rule::code_bits>; /* of a warp */
+/* Sets the warps of a row, and answers with blocks. 8: warps of a block. */
+template <int Packs, typename T, typename Rule>
+int64_t quantize_blocks(quantize_problem<T> &p, const Rule &) {
+    constexpr int columns = Packs * 32 * quantize_width<T, Rule::code_bits>; /* of a warp */
     p.warps_row = (unsigned)blocks_ceil_div(p.cols, columns);
-    const int64_t rows = Rule::octets ? blocks_ceil_div(p.all_rows, 8) * 8 : p.all_rows; /* 8: warps of a block */
-    const int64_t blocks = blocks_ceil_div(rows * p.warps_row, quantize_threads / 32);
+    const int64_t rows = Rule::octets ? blocks_ceil_div(p.all_rows, 8) * 8 : p.all_rows;
+    return blocks_ceil_div(rows * p.warps_row, quantize_threads / 32);
+}
+
+template <bool Whole, int Packs, typename T, typename Rule>
+ridge_status quantize_launch_packs(const ridge_call *call, quantize_problem<T> p, const Rule &rule) {
+    const int64_t blocks = quantize_blocks<Packs>(p, rule);
     if (blocks == 0) return RIDGE_OK;
     if (blocks > INT32_MAX / (quantize_threads / 32)) return RIDGE_UNSUPPORTED; /* terabytes */
-    const launch_shape shape = {dim3((unsigned)blocks), quantize_threads};
-    if (quantize_is_whole<Rule::code_bits>(p))
-        return launch(quantize_kernel<true, T, Rule>, shape, stream_of(call), p, rule);
-    return launch(quantize_kernel<false, T, Rule>, shape, stream_of(call), p, rule);
+    static per_device<bool> overlaps;
+    return launch_overlapping(quantize_kernel<Whole, Packs, T, Rule>, {dim3((unsigned)blocks), quantize_threads},
+                              stream_of(call), overlaps.get(device_overlaps), p, rule);
+}
+
+/* Many packs a lane spare what is done once a warp, few let a small matrix occupy more SMs. */
+template <typename T, typename Rule>
+ridge_status quantize_launch(const ridge_call *call, quantize_problem<T> p, const Rule &rule) {
+    if (!quantize_is_whole<Rule::code_bits>(p)) return quantize_launch_packs<false, 1>(call, p, rule);
+    const int64_t sms = device_limit(cudaDevAttrMultiProcessorCount);
+    constexpr int V = quantize_vectors<Rule::code_bits>;
+    if (V * quantize_blocks<4>(p, rule) >= 12 * sms) return quantize_launch_packs<true, 4>(call, p, rule);
+    if (V * quantize_blocks<2>(p, rule) >= 4 * sms) return quantize_launch_packs<true, 2>(call, p, rule);
+    return quantize_launch_packs<true, 1>(call, p, rule);
 }
 
 }  // namespace ridge

@@ -50,9 +50,11 @@ struct nvfp4_rule {
 
     /* Blocks outside of the matrix have the code zero. */
     template <int U>
-    __device__ void put_scales(const scale (&of)[U], const quantize_place &at, int apart) const {
-        const unsigned code[U] = {of[0].code, of[1].code, of[2].code, of[3].code};
-        put_scale_words<Lanes>(to, code, at.octet, at.first, at.k, apart);
+    __device__ void put_scales(const scale (&of)[U], const quantize_place &at, int) const {
+        unsigned code[U];
+#pragma unroll
+        for (int u = 0; u < U; u++) code[u] = of[u].code;
+        put_scale_words<Lanes>(to, code, at.octet, at.first);
     }
 
     template <typename T, int V, int N>
