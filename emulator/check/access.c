@@ -95,7 +95,8 @@ void emu_shadow_lanes(emu_shadow *shadow, emu_warp *warp, const emu_op *op, emu_
                         .rank = order->rank,
                         .strength = strength_of(access),
                         .warp = warp,
-                        .op = op};
+                        .op = op,
+                        .at = at};
     who.node = node_of_warp(&who);
     if (who.strength) {
         emu_strong_pieces(&who, p, n);

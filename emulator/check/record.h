@@ -109,6 +109,7 @@ typedef struct emu_accessor {
     bool async;
     emu_warp *warp;
     const emu_op *op;
+    const uint64_t *at; /* of a warp: where its lanes' bytes begin */
 } emu_accessor;
 
 /* The lane of a cell's readers is that of the newest; of lanes of one warp that nothing orders, they are many. */

@@ -106,6 +106,18 @@ static const char *reason(emu_verdict verdict, bool same_warp) {
     return same_warp ? "no bar.warp.sync between them" : "nothing orders them";
 }
 
+/* Whether a lane of a store writes what is there already: then the race leaves no trace in memory. */
+static bool writes_the_same(const emu_accessor *who, uint32_t lane) {
+    const emu_stored *stored = who->access->stored;
+    if (!stored || !who->at || lane >= EMU_LANES) return false;
+    const uint8_t *there = who->shadow->memory + who->at[lane];
+    for (uint32_t k = 0; k < stored->elements; k++)
+        if (!stored->element[k] ||
+            memcmp(there + k * stored->bytes, stored->element[k] + lane * stored->stride, stored->bytes) != 0)
+            return false;
+    return true;
+}
+
 static uint32_t line_of(const emu_op *op) { return op && op->source ? op->source->line : 0; }
 
 void emu_report_conflict(const emu_accessor *who, emu_verdict verdict, uint32_t id, uint32_t past_lane, uint32_t lane,
@@ -127,9 +139,10 @@ void emu_report_conflict(const emu_accessor *who, emu_verdict verdict, uint32_t 
     address_text(who->shadow, who->warp, at, address, sizeof address);
     actor_text(who, past, past_lane, actor, sizeof actor);
     source_text(emu_family_of(past->family), past->op, source, sizeof source);
-    emu_find(who->warp, who->op, by, kind, key, "%s %s (%u bytes), which %s %s at %s: %s",
-             deed(who->access->kind & EMU_WRITE, who->strength, false), address, who->access->bytes, actor,
-             deed(past->write, past->strength, true), source, reason(verdict, same_warp));
+    const bool same = kind == EMU_RACE && past->write && writes_the_same(who, lane);
+    emu_find(who->warp, who->op, by, kind, key, "%s%s %s (%u bytes), which %s %s at %s: %s",
+             deed(who->access->kind & EMU_WRITE, who->strength, false), same ? " the same value to" : "", address,
+             who->access->bytes, actor, deed(past->write, past->strength, true), source, reason(verdict, same_warp));
 }
 
 void emu_report_uninitialized(emu_shadow *shadow, emu_warp *warp, const emu_op *op, int lane, uint64_t at,

@@ -18,6 +18,12 @@ typedef enum emu_semantics {
     EMU_ACQUIRE_RELEASE
 } emu_semantics;
 typedef enum emu_scope { EMU_SCOPE_CTA, EMU_SCOPE_CLUSTER, EMU_SCOPE_GPU, EMU_SCOPE_SYS } emu_scope;
+/* What a store writes: lane l's element k is at element[k] + l * stride. */
+typedef struct emu_stored {
+    const uint8_t *element[8]; /* NULL: not told */
+    uint32_t elements, bytes;  /* of an element */
+    uint64_t stride;
+} emu_stored;
 typedef struct emu_access {
     emu_access_kind kind;
     emu_semantics semantics;
@@ -26,8 +32,9 @@ typedef struct emu_access {
     bool cluster;    /* .shared::cluster: other blocks' shared memory may be meant; without it that is a finding */
     uint32_t bytes;  /* a lane; also the alignment that is demanded, unless align says otherwise */
     uint32_t align;
-    bool engine;      /* the warp names it to an engine, which accesses it later */
-    bool after_reads; /* of an engine's write: generic reads before it need a proxy fence, as writes do */
+    bool engine;              /* the warp names it to an engine, which accesses it later */
+    bool after_reads;         /* of an engine's write: generic reads before it need a proxy fence, as writes do */
+    const emu_stored *stored; /* NULL: not told */
 } emu_access;
 
 #endif

@@ -202,12 +202,21 @@ static void check_stored(emu_warp *warp, const emu_op *op, emu_mask mask, const 
     }
 }
 
+static emu_stored stored_of(const emu_warp *warp, const transfer *t) {
+    emu_stored s = {.elements = (uint32_t)t->n, .bytes = t->bytes, .stride = t->value[0].bytes};
+    for (int k = 0; k < t->n; k++) s.element[k] = t->move[k] != NULL ? emu_at(warp, t->value[k].at) : NULL;
+    return s;
+}
+
 static emu_result run_store(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const transfer *t = op->detail;
     uint64_t address[EMU_LANES];
     uint8_t *pointer[EMU_LANES];
+    const emu_stored stored = stored_of(warp, t);
+    emu_access access = t->access;
+    access.stored = &stored;
     emu_addresses(warp, &t->address, address);
-    if (!emu_memory_lanes(warp, op, mask, &t->access, address, pointer)) return EMU_ABORT;
+    if (!emu_memory_lanes(warp, op, mask, &access, address, pointer)) return EMU_ABORT;
     if (t->plain && mask == EMU_ALL_LANES && in_a_row(pointer, t->bytes)) {
         memcpy(pointer[0], emu_at(warp, t->value[0].at), (size_t)EMU_LANES * t->bytes);
         return EMU_NEXT;

@@ -106,6 +106,21 @@ static void test_barrier_of_all(void **state) {
     assert_found(REVERSE("bar.warp.sync -1;"), 1, 96, 1, "race", true);
 }
 
+/* Two warps write one word. A race of equal values leaves no trace in memory, and says so. */
+#define ONE_WORD(value) \
+    KERNEL(ROOM, "mov.u32 x, room; setp.ne.u32 a, lane, 0; @!a st.shared.v2.u32 [x], {" value ", 7};")
+static void test_race_of_equal_values_says_so(void **state) {
+    (void)state;
+    static const char says[] = "writes the same value to shared";
+    assert_found(ONE_WORD("5"), 1, 64, 1, says, true);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        const char *finding = run(ONE_WORD("t"), 1, 64, 1, seed);
+        assert_non_null(finding);
+        assert_non_null(strstr(finding, "nothing orders them"));
+        assert_null(strstr(finding, says));
+    }
+}
+
 static void test_barrier_makes_nothing_known_before_it_completes(void **state) {
     (void)state;
     /* Warp 0 arrives without waiting, and reads: nothing orders that behind the others' stores. */
@@ -413,6 +428,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barrier_of_all),
         cmocka_unit_test(test_barrier_makes_nothing_known_before_it_completes),
+        cmocka_unit_test(test_race_of_equal_values_says_so),
         cmocka_unit_test(test_producers_and_consumer),
         cmocka_unit_test(test_arrive_then_sync),
         cmocka_unit_test(test_suspended_wait_sees_its_phase),
