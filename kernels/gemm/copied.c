@@ -6,11 +6,11 @@
 /* Bytes a microsecond of a copy from lines that begin anywhere, and microseconds of its launch. */
 static const double COPIED = 2.6e6, LAUNCH = 1.5;
 
-/* A matrix of `rows` x `columns` elements of two bytes; copies follow each other at multiples of 256 bytes. */
+/* A matrix of `rows` x `columns` elements of two bytes, in whole lines of L2; copies follow each other at multiples of 256 bytes. */
 static gemm_copy copy_of(bool copied, const gemm_matrix *m, int64_t rows, int64_t columns, size_t *bytes) {
     if (!copied) return (gemm_copy){.copied = false};
     const int64_t lines = m->step == 1 ? rows : columns, along = m->step == 1 ? columns : rows;
-    const gemm_copy copy = {true, *bytes, lines, (along + 7) / 8 * 8};
+    const gemm_copy copy = {true, *bytes, lines, (along + 63) / 64 * 64};
     *bytes += ((size_t)(copy.lines * copy.line) * 2 + 255) / 256 * 256;
     return copy;
 }
@@ -37,7 +37,10 @@ gemm_copies gemm_copies_of(const gemm_problem *g) {
     all.b = copy_of(!gemm_in_pieces(&g->b, 2), &g->b, g->k, g->n, &all.bytes);
     all.sums = all.bytes;
     const gemm_copy c = copy_of(!g->wide && !gemm_c_is_stored(g), &g->c, g->m, g->n, &all.bytes);
-    const gemm_choice best = gemm_quickest_tile(g, true, c.copied ? 2 * bytes_of(&c) / COPIED + LAUNCH : 0);
+    gemm_problem copied = *g;
+    if (all.a.copied) *(g->a.step == 1 ? &copied.a.line : &copied.a.step) = all.a.line;
+    if (all.b.copied) *(g->b.step == 1 ? &copied.b.line : &copied.b.step) = all.b.line;
+    const gemm_choice best = gemm_quickest_tile(&copied, true, c.copied ? 2 * bytes_of(&c) / COPIED + LAUNCH : 0);
     const int shares = gemm_shares(tile_of(best.tile), g);
     all.tile = best.tile, all.us = best.us;
     if (shares > 1)
