@@ -38,6 +38,7 @@ static const ridge_case cases[] = {
     {CASE(3, 16480), .dtype = RIDGE_BF16, .edge = true},
     {CASE(2304, 4096), .dtype = RIDGE_BF16, .edge = true}, /* streaming stores of whole lines */
     {CASE(19, 1056), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {CASE(66, 384), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {CASE(66, 2080), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA}, /* two packs a lane on six SMs */
 };
 

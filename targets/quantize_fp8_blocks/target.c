@@ -34,6 +34,7 @@ static const ridge_case cases[] = {
     {CASE(3, 16512), .dtype = RIDGE_BF16, .edge = true},
     {CASE(2304, 4096), .dtype = RIDGE_BF16, .edge = true}, /* streaming stores of whole lines */
     {CASE(19, 1031), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {CASE(66, 384), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {CASE(66, 2064), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},  /* two packs a lane on six SMs */
     {CASE(515, 136), .dtype = RIDGE_BF16, .edge = true, .only = RIDGE_ONLY_CUDA}, /* whole packs, and no whole blocks */
     {CASE(515, 132), .dtype = RIDGE_F32, .edge = true, .only = RIDGE_ONLY_CUDA},

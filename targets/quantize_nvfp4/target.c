@@ -36,6 +36,7 @@ static const ridge_case cases[] = {
     {CASE(3, 16448), .dtype = RIDGE_BF16, .edge = true},
     {CASE(2304, 4096), .dtype = RIDGE_BF16, .edge = true}, /* streaming stores of whole lines */
     {CASE(19, 1040), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
+    {CASE(66, 384), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA},
     {CASE(66, 2064), .dtype = RIDGE_F16, .edge = true, .only = RIDGE_ONLY_CUDA}, /* two packs a lane on six SMs */
 };
 
