@@ -1,33 +1,8 @@
 /* Products by fp32 multiply-adds, of any type, order and alignment. */
 #include "gemm/call.cuh"
 #include "cuda/gemm/any.cuh"
-#include "cuda/ptx/global.cuh"
 
 namespace ridge {
-
-/* As any_put, with a pack of 16 bytes by one store: an assignment is merged with the stores of single elements, and three sectors then
- * leave for each one. */
-template <typename T, class Place, int N>
-__device__ inline void gemm_put(T *c, const float (&v)[N], const Place &place, int64_t columns, bool wide) {
-    constexpr int W = N < 4 ? N : 4;
-#pragma unroll
-    for (int j = 0; j < N; j += W) {
-        const int64_t column = place.column(j);
-        pack<T, W> some;
-#pragma unroll
-        for (int e = 0; e < W; e++) some.v[e] = from_float<T>(v[j + e]);
-        if (wide && column + W <= columns) {
-            if constexpr (sizeof(some) == 16)
-                st_global_v4(c + column, *(const uint4 *)some.v);
-            else
-                *(pack<T, W> *)(c + column) = some;
-        } else {
-#pragma unroll
-            for (int e = 0; e < W; e++)
-                if (column + e < columns) c[column + e] = some.v[e];
-        }
-    }
-}
 
 /* C by rows: alpha times the sums, or what terms make of that. */
 template <typename T, typename To, bool Terms>
@@ -49,7 +24,7 @@ struct gemm_any_store {
                 if constexpr (Terms)
                     if (place.column(j) < columns) v[i][j] = terms.of(v[i][j], place.row(i), place.column(j));
             }
-            gemm_put(c + place.row(i) * line, v[i], place, columns, wide);
+            any_put<true>(c + place.row(i) * line, v[i], place, columns, wide);
         }
     }
 };

@@ -6,7 +6,8 @@
 /* Bytes a microsecond of a copy from lines that begin anywhere, and microseconds of its launch. */
 static const double COPIED = 2.6e6, LAUNCH = 1.5;
 
-/* A matrix of `rows` x `columns` elements of two bytes, in whole lines of L2; copies follow each other at multiples of 256 bytes. */
+/* A matrix of `rows` x `columns` elements of two bytes, in whole lines of L2 (128 bytes); copies follow each other at multiples of
+ * 256 bytes. */
 static gemm_copy copy_of(bool copied, const gemm_matrix *m, int64_t rows, int64_t columns, size_t *bytes) {
     if (!copied) return (gemm_copy){.copied = false};
     const int64_t lines = m->step == 1 ? rows : columns, along = m->step == 1 ? columns : rows;
