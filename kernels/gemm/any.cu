@@ -24,7 +24,7 @@ struct gemm_any_store {
                 if constexpr (Terms)
                     if (place.column(j) < columns) v[i][j] = terms.of(v[i][j], place.row(i), place.column(j));
             }
-            any_put<true>(c + place.row(i) * line, v[i], place, columns, wide);
+            any_put(c + place.row(i) * line, v[i], place, columns, wide);
         }
     }
 };

@@ -2,9 +2,11 @@
 
 #include <math.h>
 
-/* Predictions for an H200: bytes a microsecond that all SMs read; that one block reads, with 96 KiB in flight; and
- * microseconds of a launch, of the first slices' way to an SM, and of the sums' way through a cluster. */
-static const double DRAM = 4.2e6, BLOCK = 6.0e4, LAUNCH = 1.5, FILL = 0.8, ADDING = 0.4;
+/* Of an H200: bytes a microsecond that all SMs read; that one block reads for each slice in flight (a prediction); and microseconds
+ * of a launch, of a tile's first slices and its store, of the way of 16 rows' sums through a cluster, of 16 rows of a slice, and of
+ * a slice of up to 8 rows whose lines run across K. 4096 x 8 x 512 in 6.2 us, 32 x 5448 x 1288 in 10.5, 24 x 4216 x 5800 in 23,
+ * 40 x 7448 x 8816 in 60, all in bf16; 8 x 24312 x 840 in f16 in 38. */
+static const double DRAM = 4.2e6, BLOCK = 1.0e4, LAUNCH = 1.5, TILE = 1.5, ADDING = 1.2, SLICE = 0.35, SHORT = 2.5;
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -43,16 +45,28 @@ static bool in_pieces(const gemm_few_side *s) {
 static const char *refusal_of(const gemm_few_rows *f, const gemm_problem *g) {
     const int64_t most = INT32_MAX - 4096;
     if (g->dtype != RIDGE_BF16 && g->dtype != RIDGE_F16) return "for bf16 and f16";
-    if (f->few.rows > GEMM_FEW) return "for up to 16 rows, or columns";
+    if (f->few.rows > GEMM_FEW) return "for up to 64 rows, or columns";
     if (g->m < 1) return "for one row and more";
     if (f->other.rows > most || g->k > most) return "for extents of 31 bits";
     return in_pieces(&f->few) && in_pieces(&f->other) ? NULL : "for operands in lines of 16-byte pieces";
 }
 
+/* Of 16 rows, as many as are multiplied: those of few_rows.cu's shapes. */
+static double rows_multiplied(const gemm_few_side *few) {
+    if (!few->along) return few->rows <= 16 ? 1 : 4;
+    return few->rows <= 8 ? 0.5 : few->rows <= 16 ? 1 : few->rows <= 32 ? 2 : 4;
+}
+
 static double us_of(const gemm_few_rows *f, const gemm_problem *g) {
-    const double blocks = (double)(up(f->other.rows, GEMM_FEW_OUTPUTS) * f->cluster);
+    const int64_t blocks = up(f->other.rows, GEMM_FEW_OUTPUTS) * f->cluster,
+                  sms = g->here.sm_count > 0 ? g->here.sm_count : 1;
     const double bytes = gemm_bytes_read(g) + gemm_bytes_written(g);
-    return LAUNCH + FILL + (f->cluster > 1 ? ADDING : 0) + bytes / fmin(DRAM, BLOCK * blocks);
+    const double waves = (double)up(blocks, GEMM_FEW_BLOCKS * sms), stages = gemm_few_stages(f->few.rows, f->few.along);
+    const double rows = rows_multiplied(&f->few);
+    const double adding = f->cluster > 1 ? ADDING * rows : 0;
+    const double read = bytes / fmin(DRAM, BLOCK * stages * (double)blocks);
+    const double slice = !f->few.along && f->few.rows <= 8 ? SHORT : SLICE * rows;
+    return LAUNCH + waves * TILE + adding + fmax(read, waves * slice * (double)f->each);
 }
 double gemm_few_rows_us(const gemm_problem *g) {
     const gemm_few_rows f = gemm_few_rows_of(g);

@@ -1,4 +1,4 @@
-/* Products of up to 16 rows in 16 bits, by mma.sync from slices that TMA brings: see few_rows.h. */
+/* Products of up to 64 rows in 16 bits, by mma.sync from slices that TMA brings: see few_rows.h. */
 #include "gemm/call.cuh"
 #include "cuda/host/tensor_map.cuh"
 #include "cuda/pipe/ring.cuh"
@@ -16,16 +16,16 @@ namespace ridge {
 
 constexpr int FEW_WARPS = GEMM_FEW_OUTPUTS / 16, FEW_THREADS = 32 * (FEW_WARPS + 1); /* the last one is the producer */
 
-/* Rows: 8 or 16, those of the few. FewAlong, Along: whether lines run along K. */
+/* Rows: 8, 16, 32 or 64, those of the few. FewAlong, Along: whether lines run along K. */
 template <typename Type, int Rows, bool FewAlong, bool Along>
 struct few_shape {
     using T = Type;
-    static constexpr int R = Rows, stages = FewAlong ? 6 : 4;
+    static constexpr int R = Rows, stages = gemm_few_stages(Rows, FewAlong);
     static constexpr bool KX = FewAlong, KW = Along;
     static constexpr int w_bytes = GEMM_FEW_OUTPUTS * 128, x_lines = KX ? R : GEMM_FEW_SLICE, x_bytes = x_lines * 128;
     static constexpr int stage_bytes = w_bytes + x_bytes, bytes = stages * (stage_bytes + 16);
     static constexpr int pitch = GEMM_FEW_OUTPUTS + 4; /* of a row's sums, in floats */
-    static_assert(GEMM_FEW_BLOCKS * (bytes + 1024) <= 227 * 1024 && 4 * R * pitch <= stage_bytes &&
+    static_assert(GEMM_FEW_BLOCKS * (bytes + 1024) <= 227 * 1024 && 4 * R * pitch <= stages * stage_bytes &&
                   stage_bytes % 1024 == 0);
 };
 
@@ -81,21 +81,23 @@ __device__ inline void few_load_w(unsigned (&v)[4], uint32_t w, int s) {
         ldmatrix_x4_trans(v, w + (uint32_t)(warp / 4 * 64 * 128 + swizzle_128B(16 * s + lane / 16 * 8 + lane % 8,
                                                                                warp % 4 * 2 + lane / 8 % 2)));
 }
-/* The few rows: words 2 n and 2 n + 1 are rows 8 n … of step s; with 8 rows, words 2 and 3 are those of step s + 1. */
+/* Rows from 16 `part` on: words 2 n and 2 n + 1 are rows 8 n … of them, in step s; with 8 rows, words 2 and 3 are those of step
+ * s + 1. */
 template <class S>
-__device__ inline void few_load_x(unsigned (&v)[4], uint32_t x, int s) {
-    const int lane = (int)threadIdx.x % 32, part = lane / 8;
+__device__ inline void few_load_x(unsigned (&v)[4], uint32_t x, int s, int part) {
+    const int lane = (int)threadIdx.x % 32, matrix = lane / 8;
     if constexpr (!S::KX)
-        ldmatrix_x4_trans(v, x + (uint32_t)swizzle_128B(16 * s + part % 2 * 8 + lane % 8, part / 2));
-    else if constexpr (S::R == 16)
-        ldmatrix_x4(v, x + (uint32_t)swizzle_128B(part / 2 * 8 + lane % 8, 2 * s + part % 2));
+        ldmatrix_x4_trans(v, x + (uint32_t)swizzle_128B(16 * s + matrix % 2 * 8 + lane % 8, 2 * part + matrix / 2));
+    else if constexpr (S::R > 8)
+        ldmatrix_x4(v, x + (uint32_t)swizzle_128B(16 * part + matrix / 2 * 8 + lane % 8, 2 * s + matrix % 2));
     else
-        ldmatrix_x4(v, x + (uint32_t)swizzle_128B(lane % 8, 2 * s + part));
+        ldmatrix_x4(v, x + (uint32_t)swizzle_128B(lane % 8, 2 * s + matrix));
 }
 
 /* A warp's 16 outputs of all rows, over `count` slices. */
 template <class S>
 __device__ inline void few_multiply(float (&sums)[S::R / 8][4], const few_memory<S> &memory, int count) {
+    using T = typename S::T;
     ring<S::stages> at;
     for (int slice = 0; slice < count; slice++, at.next()) {
         mbarrier_wait_parity(memory.full(at.stage), at.phase);
@@ -104,11 +106,16 @@ __device__ inline void few_multiply(float (&sums)[S::R / 8][4], const few_memory
         for (int s = 0; s < GEMM_FEW_SLICE / 16; s++) {
             unsigned w[4];
             few_load_w<S>(w, memory.w(at.stage), s);
-            if (S::R == 16 || s % 2 == 0) few_load_x<S>(x, memory.x(at.stage), s);
+            if constexpr (S::R == 8) {
+                if (s % 2 == 0) few_load_x<S>(x, memory.x(at.stage), s, 0);
+                mma_m16n8k16(T(), sums[0], w, x[s % 2 * 2], x[s % 2 * 2 + 1]);
+            } else {
 #pragma unroll
-            for (int n = 0; n < S::R / 8; n++) {
-                const int word = S::R == 16 ? 2 * n : s % 2 * 2;
-                mma_m16n8k16(typename S::T(), sums[n], w, x[word], x[word + 1]);
+                for (int part = 0; part < S::R / 16; part++) {
+                    few_load_x<S>(x, memory.x(at.stage), s, part);
+                    mma_m16n8k16(T(), sums[2 * part], w, x[0], x[1]);
+                    mma_m16n8k16(T(), sums[2 * part + 1], w, x[2], x[3]);
+                }
             }
         }
         __syncwarp();
@@ -116,25 +123,34 @@ __device__ inline void few_multiply(float (&sums)[S::R / 8][4], const few_memory
     }
 }
 
-/* The block's part of the cluster's outputs: the sums of all shares, in their order. */
+/* The block's part of the cluster's outputs, the sums of all shares in their order: a thread has four outputs of a row. Neighbours
+ * in memory are a warp's. */
 template <class S>
 __device__ inline void few_store(const few_args<typename S::T> &p, uint32_t sums, int rank, int cluster, int first) {
-    const int each = GEMM_FEW_OUTPUTS / cluster;
-    for (int i = (int)threadIdx.x; i < S::R * each; i += FEW_THREADS) {
-        const int row = i / each, output = rank * each + i % each;
+    const int packs = GEMM_FEW_OUTPUTS / 4 / cluster;
+    for (int i = (int)threadIdx.x; i < S::R * packs; i += FEW_THREADS) {
+        const int row = p.transposed ? i % S::R : i / packs;
+        const int output = (rank * packs + (p.transposed ? i / S::R : i % packs)) * 4;
         const uint32_t at = sums + 4 * (uint32_t)(row * S::pitch + output);
-        float sum = 0.0f;
+        float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll 4
-        for (int share = 0; share < cluster; share++) sum += ld_shared_cluster(at, share);
-        if (row >= p.rows || first + output >= p.outputs) continue;
-        const int64_t to = row * p.c_row + (first + output) * p.c_output;
-        float value = sum * p.alpha;
-        if (p.terms.any())
-            value = p.transposed ? p.terms.of(value, first + output, row) : p.terms.of(value, row, first + output);
-        if (p.wide)
-            ((float *)p.c)[to] = value;
-        else
-            ((typename S::T *)p.c)[to] = from_float<typename S::T>(value);
+        for (int share = 0; share < cluster; share++) {
+            const float4 v = ld_shared_cluster_v4(at, share);
+            sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+        }
+        const float four[4] = {sum.x, sum.y, sum.z, sum.w};
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int mine = first + output + j;
+            if (row >= p.rows || mine >= p.outputs) continue;
+            const int64_t to = row * p.c_row + mine * p.c_output;
+            float value = four[j] * p.alpha;
+            if (p.terms.any()) value = p.transposed ? p.terms.of(value, mine, row) : p.terms.of(value, row, mine);
+            if (p.wide)
+                ((float *)p.c)[to] = value;
+            else
+                ((typename S::T *)p.c)[to] = from_float<typename S::T>(value);
+        }
     }
 }
 
@@ -212,8 +228,9 @@ static ridge_status few_rows_of(const gemm_call &g) {
         return f.other.along ? few_run<few_shape<T, R, KX, true>>(f, p, x, w, g.stream)
                              : few_run<few_shape<T, R, KX, false>>(f, p, x, w, g.stream);
     };
-    if (!f.few.along) return run.template operator()<16, false>();
-    return p.rows <= 8 ? run.template operator()<8, true>() : run.template operator()<16, true>();
+    if (!f.few.along) return p.rows <= 16 ? run.template operator()<16, false>() : run.template operator()<64, false>();
+    if (p.rows <= 16) return p.rows <= 8 ? run.template operator()<8, true>() : run.template operator()<16, true>();
+    return p.rows <= 32 ? run.template operator()<32, true>() : run.template operator()<64, true>();
 }
 
 ridge_status gemm_by_few_rows(const gemm_call &g) {

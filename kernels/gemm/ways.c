@@ -3,8 +3,8 @@
 
 #include "gemm/any.h"
 #include "gemm/copied.h"
-#include "gemm/direct.h"
 #include "gemm/few_rows.h"
+#include "gemm/gemv.h"
 #include "gemm/hi_lo.h"
 #include "gemm/tensor.h"
 #include "gemm/wgmma.h"
@@ -44,7 +44,7 @@ GEMM_HI_LO_TILES(DECLARE)
 GEMM_HI_TILES(DECLARE)
 GEMM_TENSOR_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
-RIDGE_CUDA_DECLARE(gemm_cuda_direct);
+RIDGE_CUDA_DECLARE(gemm_cuda_gemv);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
 RIDGE_CUDA_DECLARE(gemm_cuda_any);
 
@@ -70,19 +70,18 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
 
 #define FEW_ROWS_WAY(number_)                                                            \
     {.name = "few_rows",                                                                 \
-     .idea = "up to 16 rows, or columns: the other operand once, at the rate of memory", \
+     .idea = "up to 64 rows, or columns: the other operand once, at the rate of memory", \
      .needs = 90,                                                                        \
      .below = 91,                                                                        \
      .plan = gemm_few_rows_plan,                                                         \
      .run = RIDGE_CUDA(gemm_cuda_few_rows),                                              \
      .number = number_},
-#define DIRECT_WAY(number_)                                                     \
-    {.name = "direct",                                                          \
-     .idea = "up to 16 rows, or columns, between 16-byte boundaries: by loads", \
-     .needs = 90,                                                               \
-     .below = 91,                                                               \
-     .plan = gemm_direct_plan,                                                  \
-     .run = RIDGE_CUDA(gemm_cuda_direct),                                       \
+#define GEMV_WAY(number_)                                                                    \
+    {.name = "gemv",                                                                         \
+     .idea = "up to 64 rows, or columns: the other operand once, by loads, however it lies", \
+     .needs = 80,                                                                            \
+     .plan = gemm_gemv_plan,                                                                 \
+     .run = RIDGE_CUDA(gemm_cuda_gemv),                                                      \
      .number = number_},
 #define ANY_WAY(number_)                                 \
     {.name = "any",                                      \
@@ -97,7 +96,7 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
     GEMM_HI_TILES(HI_WAY)         /* tf32 */
     GEMM_TENSOR_TILES(TENSOR_WAY) /* 16 bits */
     FEW_ROWS_WAY(GEMM_PLAIN)      /* */
-    DIRECT_WAY(GEMM_PLAIN)        /* */
+    GEMV_WAY(GEMM_PLAIN)          /* */
     {.name = "copied",
      .idea = "operands between 16-byte boundaries copied, then tiles",
      .needs = 90,
@@ -109,7 +108,7 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
 
 const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
     GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) GEMM_HI_TILES(HI_TERMS_WAY)
-        GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS) DIRECT_WAY(GEMM_WITH_TERMS)
+        GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS) GEMV_WAY(GEMM_WITH_TERMS)
             ANY_WAY(GEMM_WITH_TERMS) /* */
 };
 

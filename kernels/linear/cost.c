@@ -86,56 +86,12 @@ double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes,
 
 /* ---- products of few rows ---- */
 
-/* A launch in a chain, with the fill of x; bytes; multiply-adds; what a block reads in a microsecond, which counts
- * where there are fewer blocks than SMs. */
-static const double FEW_LAUNCH = 1.7, FEW_START = 0.8, FEW_BYTES = 3.3e6, FEW_FLOP = 20e6, FEW_BLOCK = 2e4;
-/* Elements of 16 bits a microsecond, by multiply-adds; outputs below which blocks wait for the depth, and how long. */
-static const double FEW_WIDENED = 0.8e6, FEW_OUTPUTS = 512, FEW_DEEP = 10;
-/* By tensor cores: predictions, no GPU has run these kernels. Bytes of w a microsecond as memory gives them, and as L2
- * gives them to each group of rows; FLOP of mma.sync in tf32, with filled-up rows, hi and lo parts three times; the end
- * of a tile, and of each of its rows, in microseconds of a block; bytes of an outer product, which is written. In 16
- * bits the kernels before, of a tile a block, had 2.2e6 bytes. */
-static const double FEW_TENSOR = 2.8e6, FEW_TENSOR_L2 = 4.6e6, FEW_MMA = 200e6, FEW_TILE = 0.2, FEW_TILE_ROW = 0.015,
-                    FEW_OUTER = 2.4e6;
-
-static double few_rows_flop(int64_t batch, double elements) {
-    const int rows = gemv_rows(batch);
-    return 2 * up((double)batch, rows) * (rows + 1) * elements;
-}
-static double few_rows_mma(gemv_product product, double rows, double elements) {
-    return 2 * rows * elements * (product == GEMV_MMA_SPLIT ? 3 : product == GEMV_MMA_16 ? 0.5 : 1) / FEW_MMA;
-}
-/* Predictions stand beside times that were measured: they have to promise something. */
-static const double FEW_PREDICTED = 1.15;
-/* lines: whole tiles of outputs, of each of the products beside each other. */
-static double few_rows_tensor_cost(const gemv_plan *p, double elements, double depth, double lines, int bytes) {
-    const double w = elements * bytes, tiles = lines / (128.0 / bytes) * p->groups * (double)p->shares;
-    const double read = most(w / FEW_TENSOR, p->groups * w / FEW_TENSOR_L2);
-    return FEW_PREDICTED * (most(read, few_rows_mma(p->product, p->groups * p->rows, depth * lines)) +
-                            up(tiles, GEMV_BLOCKS) * (FEW_TILE + FEW_TILE_ROW * p->rows));
-}
+/* Outputs below which blocks wait for the depth, and how long. */
+static const double FEW_OUTPUTS = 512, FEW_DEEP = 10;
 double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, gemv_product tensor,
-                            int sm_count) {
-    const gemv_plan p = gemv_plan_of(batch, depth, outputs, side, tensor);
-    const double elements = (double)depth * (double)outputs * (double)side, sms = sm_count > 0 ? sm_count : 1;
-    const double blocks = (double)p.tiles * p.groups * (double)p.shares * (double)side;
-    const double rate = most(FEW_BLOCK, FEW_BLOCK * blocks < FEW_BYTES ? FEW_BLOCK * blocks : FEW_BYTES);
-    const double filled = blocks < sms ? blocks / sms : 1;
-    const double by_ffma =
-        most(bytes == 2 ? elements / FEW_WIDENED : 0, few_rows_flop(batch, elements) / FEW_FLOP / filled);
-    const double lines = up((double)outputs, 128.0 / bytes) * (128.0 / bytes) * (double)side;
-    const double multiplied =
-        p.product == GEMV_FFMA ? by_ffma : few_rows_tensor_cost(&p, elements, (double)depth, lines, bytes);
-    const double sums = 8.0 * (double)p.shares * (double)batch * (double)outputs * (double)side;
-    return FEW_LAUNCH + FEW_START + most(elements * bytes / rate, multiplied) +
-           ((double)outputs < FEW_OUTPUTS ? FEW_DEEP : 0) + (p.shares > 1 ? FEW_LAUNCH + sums / BYTES : 0);
-}
-double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes, gemv_product tensor) {
-    const double elements = (double)lines * (double)columns;
-    if (batch <= GEMV_ROWS)
-        return FEW_LAUNCH + FEW_START + most(elements * bytes / FEW_BYTES, few_rows_flop(batch, elements) / FEW_FLOP);
-    return FEW_LAUNCH + FEW_START +
-           most(elements * bytes / FEW_OUTER, few_rows_mma(tensor, up((double)batch, 32) * 32, elements));
+                            bool along, int sm_count) {
+    return gemv_cost(batch, depth, outputs, side, bytes, tensor, along, sm_count) +
+           ((double)outputs < FEW_OUTPUTS ? FEW_DEEP : 0);
 }
 
 /* ---- kernels that end with whole rows of logits ---- */

@@ -4,9 +4,9 @@
 #define RIDGE_KERNELS_LINEAR_COST_H
 
 #include "cuda/gemm/any_plan.h"
-#include "cuda/gemv/plan.h"
 #include "cuda/skinny/thin.h"
 #include "cuda/skinny/ways.h"
+#include "gemm/gemv.h"
 
 /* The product pipelines of gemm/matmul.cuh. */
 typedef enum linear_pipe {
@@ -34,12 +34,9 @@ double linear_pass_cost(double bytes);
 double linear_bytes_cost(double bytes);
 /* A pass that copies operands whose lines may begin anywhere. */
 double linear_copy_cost(double bytes);
-/* The products of gemv/plan.h: z[batch, outputs] of a depth, `side` of them, whose w has elements of so many bytes;
- * tensor: what the tensor cores do. */
+/* The products of few rows, see gemv_cost of gemm/gemv.h. */
 double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, gemv_product tensor,
-                            int sm_count);
-/* out[lines, columns] from few rows, written once. */
-double linear_few_rows_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes, gemv_product tensor);
+                            bool along, int sm_count);
 /* skinny/thin.cuh: whole rows of all heads' classes, and what is made of them; bytes: of an element; exact: fp32. */
 double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, int bytes, bool exact, thin_phases phases,
                  int sm, int sm_count);

@@ -1,5 +1,7 @@
 #include "linear/logits.h"
 
+#include <math.h>
+
 #include "cuda/host/scratch.h"
 #include "gemm/ways.h"
 
@@ -8,6 +10,8 @@ static const double ENDS = 1;
 /* Of a Hopper GPU: bytes a microsecond, read and written, of whole lines and of copies that begin anywhere; microseconds of
  * a launch that overlaps the one before. */
 static const double DRAM = 4.2e6, COPIED = 2.6e6, LAUNCH = 1.5;
+/* Bytes a microsecond of one row's logits and probabilities, where rows are few: 17 of 10828 in f32. */
+static const double ROW = 1e5;
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
@@ -84,7 +88,8 @@ static linear_logits_plan planned(const linear_softmax_dims *dims, const ridge_p
     l.problem = product_of(&l, dims->heads >= 0, p);
     l.way = gemm_cuda_quickest(&l.problem, &product);
     if (!l.way) return l.plan.refusal = "no product takes it", l;
-    l.plan.us = launches_of(&l) * product.us + LAUNCH + ENDS + (of.z + of.p) / DRAM;
+    l.plan.us = launches_of(&l) * product.us + LAUNCH + ENDS +
+                (of.z + of.p) / fmin(DRAM, ROW * fmax(1, (double)(l.rows * l.heads)));
     if (packed) l.plan.us += LAUNCH + (of.w + of.packed_w) / COPIED;
     l.plan.scratch += product.scratch;
     l.plan.arithmetic = product.arithmetic;

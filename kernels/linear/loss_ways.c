@@ -220,12 +220,13 @@ static double copies_bytes(const facts *f) {
 static double few_rows_cost(const facts *f) {
     const double logits = (double)f->batch * (double)f->classes;
     const gemv_product gradients = gemv_gradients_by(f->dtype);
+    const bool along = linear_by_rows(&f->w);
     const double z =
-        linear_few_rows_cost(f->batch, f->depth, f->classes, 1, f->bytes, gemv_logits_by(f->dtype), f->sm_count);
+        linear_few_rows_cost(f->batch, f->depth, f->classes, 1, f->bytes, gemv_logits_by(f->dtype), along, f->sm_count);
     if (!f->gradients) return z + linear_pass_cost(0) + 1;
     return z + linear_pass_cost(4 * logits) + linear_pass_cost(8 * logits) + 2 +
-           linear_few_rows_outer_cost(f->batch, f->classes, f->depth, f->bytes, gradients) +
-           linear_few_rows_cost(f->batch, f->classes, f->depth, 1, f->bytes, gradients, f->sm_count);
+           gemv_outer_cost(f->batch, f->classes, f->depth, f->bytes, gradients) +
+           linear_few_rows_cost(f->batch, f->classes, f->depth, 1, f->bytes, gradients, !along, f->sm_count);
 }
 
 /* Gradients of few classes by copies, of the prediction: 200045 x 98 x 14 in f16 in 450 us, predicted 260. */
@@ -262,8 +263,9 @@ double linear_loss_microseconds(int way, const linear_loss_facts *f) {
 static ridge_traffic few_rows_traffic(const facts *f, const ridge_work *work) {
     const double logits = 4.0 * (double)f->batch * (double)f->classes;
     const double dx = 4.0 * (double)f->batch * (double)f->depth;
-    const gemv_plan z = gemv_plan_of(f->batch, f->depth, f->classes, 1, gemv_logits_by(f->dtype));
-    const gemv_plan x = gemv_plan_of(f->batch, f->classes, f->depth, 1, gemv_gradients_by(f->dtype));
+    const bool along = linear_by_rows(&f->w);
+    const gemv_plan z = gemv_plan_of(f->batch, f->depth, f->classes, 1, gemv_logits_by(f->dtype), along);
+    const gemv_plan x = gemv_plan_of(f->batch, f->classes, f->depth, 1, gemv_gradients_by(f->dtype), !along);
     double again = z.shares > 1 ? logits * (double)z.shares : 0;
     ridge_traffic t = {.read = work->bytes_read, .streamed = work->bytes_written};
     if (f->gradients) {

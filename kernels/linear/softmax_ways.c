@@ -157,12 +157,12 @@ static double bytes_of_operands(const facts *f) {
     return f->bytes * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
 }
 
-/* Logits are written and read, then probabilities written, by a launch for all heads. */
+/* Logits are written, and read from L2, then probabilities written, by a launch for all heads. */
 static double few_rows_cost(const facts *f) {
     const double logits = (double)f->batch * (double)f->heads * (double)f->classes;
     return linear_few_rows_cost(f->batch, f->depth, f->classes, f->heads, f->bytes, gemv_logits_by(f->dtype),
-                                f->sm_count) +
-           linear_pass_cost(logits * (8 + f->bytes)) + 1;
+                                linear_by_rows(&f->w), f->sm_count) +
+           linear_pass_cost(logits * (4 + f->bytes)) + 1;
 }
 /* What is written of copied operands, in elements. */
 static double packed_elements(const facts *f) {
@@ -240,7 +240,8 @@ static void add_traffic(int way, const facts *f, ridge_traffic *traffic) {
     if (way == LINEAR_TILES_HEADS) again = f->bytes * packed_elements(f);
     if (way == LINEAR_FEW_ROWS) {
         const gemv_product tensor = gemv_logits_by(f->dtype);
-        const int64_t shares = gemv_plan_of(f->batch, f->depth, f->classes, f->heads, tensor).shares;
+        const int64_t shares =
+            gemv_plan_of(f->batch, f->depth, f->classes, f->heads, tensor, linear_by_rows(&f->w)).shares;
         again = 4 * p * (double)(shares > 1 ? shares + 1 : 1);
     }
     traffic->read += again, traffic->written += again;

@@ -95,6 +95,20 @@ static const ridge_case cases[] = {
     {.dim = {390, 8, 328}, .dtype = RIDGE_BF16, .option = {1}, EDGE, GPU},
     {.dim = {392, 11, 328}, .dtype = RIDGE_BF16, .option = {1}, .column_major = A | B, EDGE, GPU},
     {.dim = {264, 16, 264}, .dtype = RIDGE_F16, .option = {2}, .column_major = A | C, EDGE, GPU},
+    {.dim = {20, 264, 520}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, EDGE, GPU}, /* few_rows of 32 */
+    {.dim = {264, 24, 456}, .dtype = RIDGE_F16, .option = {-2}, EDGE, GPU},                    /* of 64, across K */
+    {.dim = {49, 264, 392}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU},                  /* of 64, along K */
+    {.dim = {5, 300, 403}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, EDGE, GPU},  /* gemv of 8 */
+    {.dim = {301, 37, 533}, .dtype = RIDGE_BF16, .option = {1}, .column_major = A, EDGE, GPU}, /* of 32, twice */
+    {.dim = {301, 11, 533}, .dtype = RIDGE_F32, .option = {2}, EDGE, GPU}, /* of 16, three products */
+    {.dim = {35, 299, 1157},
+     .dtype = RIDGE_F32,
+     .option = {1},
+     .column_major = A,
+     EDGE,
+     GPU}, /* of 32, twice, across */
+    {.dim = {3, 299, 1157}, .dtype = RIDGE_F32, .option = {1}, .column_major = C, EDGE, GPU},
+    {.dim = {21, 299, 645}, .dtype = RIDGE_TF32, .option = {1}, .column_major = B, EDGE, GPU},
 };
 
 static const ridge_tensor_spec in[] = {

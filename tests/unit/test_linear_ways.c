@@ -132,11 +132,11 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"linear_softmax", {8192, 4096, 9000}, RIDGE_BF16, "logits"},
         {"linear_softmax", {4096, 512, 32768}, RIDGE_TF32, "logits"},
         {"linear_softmax", {1896, 2961, 27601}, RIDGE_F16, "logits"},
-        {"linear_softmax", {65536, 8, 4}, RIDGE_BF16, "logits"},
+        {"linear_softmax", {65536, 8, 4}, RIDGE_BF16, "thin"},
         {"linear_softmax", {57800, 368, 32}, RIDGE_BF16, "thin"},
         {"linear_cross_entropy", {96900, 27, 5}, RIDGE_F16, "thin"},
         {"linear_softmax", {1024, 4096, 104}, RIDGE_BF16, "logits"},
-        {"linear_softmax", {64, 1024, 32000}, RIDGE_F32, "few_rows"},
+        {"linear_softmax", {64, 1024, 32000}, RIDGE_F32, "logits"},
         {"linear_softmax", {64, 1024, 32000}, RIDGE_BF16, "logits"},
         {"linear_softmax", {2048, 1024, 1000}, RIDGE_F32, "tiles_split"},
         {"linear_softmax", {1, 685, 54549}, RIDGE_BF16, "few_rows"},
@@ -172,7 +172,7 @@ static void odd_and_skinny_shapes_have_tensor_cores(void **state) {
         {"multihead_linear_softmax", {1520, 3, 1039, 14811}, RIDGE_TF32, "logits"},
         {"linear_softmax", {256, 8192, 2048}, RIDGE_F16, "logits"},
         {"linear_softmax", {906235, 57, 135}, RIDGE_TF32, "logits"},
-        {"linear_softmax", {4223, 11083, 9}, RIDGE_F16, "thin"},
+        {"linear_softmax", {4223, 11083, 9}, RIDGE_F16, "logits"},
         {"multihead_linear_softmax", {4096, 1, 1024, 1000}, RIDGE_F16, "logits"},
     };
     ALL_RUN_BY(shapes, &h200);
@@ -197,7 +197,7 @@ static void few_rows_read_w_once(void **state) {
         {"linear_cross_entropy_backward", {41, 7775, 10561}, RIDGE_F32, "few_rows"},
         {"linear_cross_entropy_backward", {32, 173, 174535}, RIDGE_F16, "few_rows"},
         {"linear_cross_entropy_grad", {22, 283, 220235}, RIDGE_BF16, "few_rows"},
-        {"multihead_linear_softmax", {49, 3, 4992, 17554}, RIDGE_F32, "few_rows"},
+        {"multihead_linear_softmax", {49, 3, 4992, 17554}, RIDGE_F32, "logits"},
         {"multihead_linear_softmax", {8, 24, 160, 18800}, RIDGE_F16, "few_rows"},
         {"linear_softmax", {1024, 1024, 104}, RIDGE_BF16, "logits"}, /* many rows */
     };

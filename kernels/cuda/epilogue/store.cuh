@@ -205,9 +205,9 @@ __device__ inline void store_pairs(float *c, int64_t stride, int rows, int colum
 /* ---- tiles of fp32 multiply-adds: v[i][j] is of place.row(i) and place.column(j) ---- */
 
 /* The thread's columns of a row, from c[column(0)] on, where they are `inside` the matrix: up to four at a time.
- * Together: a pack of 16 bytes by one store. An assignment is merged with the stores of single elements, and three sectors then
- * leave for each one. Only gemm's store has it yet. */
-template <bool Together = false, typename T, class Place, int N>
+ * A pack of 16 bytes leaves by one store: an assignment is merged with the stores of single elements, and three sectors then
+ * leave for each one. */
+template <typename T, class Place, int N>
 __device__ inline void any_put(T *c, const float (&v)[N], const Place &place, int64_t columns, bool wide) {
     constexpr int W = N < 4 ? N : 4;
 #pragma unroll
@@ -217,7 +217,7 @@ __device__ inline void any_put(T *c, const float (&v)[N], const Place &place, in
 #pragma unroll
         for (int e = 0; e < W; e++) some.v[e] = from_float<T>(v[j + e]);
         if (wide && column + W <= columns) {
-            if constexpr (Together && sizeof(some) == 16)
+            if constexpr (sizeof(some) == 16)
                 st_global_v4(c + column, *(const uint4 *)some.v);
             else
                 *(pack<T, W> *)(c + column) = some;

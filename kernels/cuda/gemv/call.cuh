@@ -9,6 +9,20 @@ namespace ridge {
 template <typename T>
 struct gemv_outer_args;
 
+/* Whether w's lines, [outputs, depth], run along the depth. */
+inline bool gemv_lies_along(const matrix_view &w) { return w.by_rows() || w.columns == 1; }
+
+/* x: [rows, depth], of the storage type. What becomes of the sums is not in it. */
+template <typename T>
+gemv_args<T> gemv_args_of(const matrix_view &x, const matrix_view &w, const gemv_plan &plan) {
+    gemv_args<T> a = {};
+    a.x = x.base, a.x_fp32 = sizeof(T) == 4, a.x_line = x.line, a.x_step = x.step;
+    a.w = (const T *)w.base, a.line = gemv_lies_along(w) ? w.line : w.step;
+    a.batch = (int)x.rows, a.depth = (int)x.columns, a.outputs = (int)w.rows;
+    a.groups = plan.groups, a.each = (int)plan.each;
+    return a;
+}
+
 /* z = x w^T. along: w's lines run along the depth, else along the outputs. side: heads. */
 template <typename T>
 ridge_status gemv_multiply(const gemv_args<T> &a, bool along, const gemv_plan &plan, int side, cudaStream_t stream);

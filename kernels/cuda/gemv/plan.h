@@ -6,6 +6,7 @@
 #ifndef RIDGE_KERNELS_CUDA_GEMV_PLAN_H
 #define RIDGE_KERNELS_CUDA_GEMV_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ enum {
     GEMV_SHARE = 128,      /* steps of the depth that are worth a share */
     GEMV_BLOCKS = 264,     /* that shares are made for, two for each of an H200's SMs: scratch depends on it */
     GEMV_TILE = 124,       /* outputs of the narrowest tile of multiply-adds */
-    GEMV_TENSOR_TILE = 28, /* likewise, of the tensor cores */
+    GEMV_TENSOR_TILE = 28, /* likewise, of the tensor cores in fp32, across the depth */
     GEMV_SUMMED = 1024     /* outputs of a block that adds shares */
 };
 
@@ -63,14 +64,23 @@ constexpr
     return product == GEMV_FFMA ? 12288 : product == GEMV_MMA_16 ? 24576 : product == GEMV_MMA_WIDENED ? 16384 : 20480;
 }
 
-/* side: products beside each other, of several heads. tensor: what the tensor cores do where they multiply. */
-static inline gemv_plan gemv_plan_of(int64_t batch, int64_t depth, int64_t outputs, int64_t side, gemv_product tensor) {
+/* Outputs of a tile, at the least. along: w's lines run along the depth. */
+static inline int64_t gemv_tile(gemv_product product, bool along) {
+    if (product == GEMV_FFMA || along) return GEMV_TILE;
+    return product == GEMV_MMA_16 || product == GEMV_MMA_WIDENED ? 2 * GEMV_TENSOR_TILE : GEMV_TENSOR_TILE;
+}
+
+/* side: products beside each other, of several heads. tensor: what the tensor cores do where they multiply. There are no more
+ * shares where lines run across the depth than where they run along it. */
+static inline gemv_plan gemv_plan_of(int64_t batch, int64_t depth, int64_t outputs, int64_t side, gemv_product tensor,
+                                     bool along) {
     gemv_plan p;
     p.product = batch >= (tensor == GEMV_MMA_16 ? GEMV_TENSOR_16 : GEMV_TENSOR) ? tensor : GEMV_FFMA;
     p.rows = p.product != GEMV_FFMA && batch > GEMV_ROWS ? 2 * GEMV_ROWS : gemv_rows(batch);
 
     p.groups = (int)((batch + p.rows - 1) / p.rows);
-    p.tiles = (outputs + GEMV_TILE - 1) / GEMV_TILE;
+    const int64_t tile = gemv_tile(p.product, along);
+    p.tiles = (outputs + tile - 1) / tile;
     const int64_t step = p.product == GEMV_FFMA ? GEMV_STEP : 2 * GEMV_STEP; /* tensor.cuh: of all warps */
     const int64_t most = gemv_room(p.product) / p.rows / step * step, blocks = p.tiles * p.groups * side;
     int64_t shares = (depth + most - 1) / most, wanted = (GEMV_BLOCKS + blocks - 1) / (blocks > 0 ? blocks : 1);
@@ -106,16 +116,16 @@ typedef struct gemv_scratch {
     int64_t stride, dx_stride;
 } gemv_scratch;
 
-/* Whether the sums of all shares do. */
+/* Whether the sums of all shares do, however w lies. */
 static inline int gemv_fits(int64_t batch, int64_t depth, int64_t outputs, int64_t side, gemv_product tensor) {
-    const gemv_plan p = gemv_plan_of(batch, depth, outputs, side, tensor);
+    const gemv_plan p = gemv_plan_of(batch, depth, outputs, side, tensor, true);
     const double rows = (double)batch * (double)side, sums = 4.0 * (double)p.shares * (double)gemv_stride(outputs);
     return p.shares <= 65535 && rows * sums <= (double)((int64_t)GEMV_MIB << 20);
 }
 static inline gemv_scratch gemv_scratch_of(int64_t batch, int64_t depth, int64_t classes, int64_t heads,
                                            ridge_dtype dtype, int gradients) {
-    const gemv_plan z = gemv_plan_of(batch, depth, classes, heads, gemv_logits_by(dtype));
-    const gemv_plan dx = gemv_plan_of(batch, classes, depth, 1, gemv_gradients_by(dtype));
+    const gemv_plan z = gemv_plan_of(batch, depth, classes, heads, gemv_logits_by(dtype), true);
+    const gemv_plan dx = gemv_plan_of(batch, classes, depth, 1, gemv_gradients_by(dtype), true);
     const double rows = (double)heads * (double)batch, parts = rows * (double)gemv_parts(classes);
     gemv_scratch s;
     memset(&s, 0, sizeof s);

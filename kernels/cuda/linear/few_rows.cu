@@ -12,19 +12,6 @@
 
 namespace ridge {
 
-/* w: [outputs, depth]. */
-static bool lies_along(const matrix_view &w) { return w.by_rows() || w.columns == 1; }
-
-template <typename T>
-static gemv_args<T> args_of(const matrix_view &x, const matrix_view &w, const gemv_plan &plan) {
-    gemv_args<T> a = {};
-    a.x = x.base, a.x_fp32 = sizeof(T) == 4, a.x_line = x.line, a.x_step = x.step;
-    a.w = (const T *)w.base, a.line = lies_along(w) ? w.line : w.step;
-    a.batch = (int)x.rows, a.depth = (int)x.columns, a.outputs = (int)w.rows;
-    a.groups = plan.groups, a.each = (int)plan.each;
-    return a;
-}
-
 /* Logits as a.to has them, and their parts; their number. */
 template <typename T>
 static ridge_status logits(gemv_args<T> &a, bool along, const gemv_plan &plan, int heads, bool wanted, float *z,
@@ -51,17 +38,18 @@ static ridge_status logits(gemv_args<T> &a, bool along, const gemv_plan &plan, i
 template <typename T>
 static ridge_status softmax_of(const linear_softmax_call &c) {
     const int64_t rows = c.p.rows * c.heads;
-    const gemv_plan plan = gemv_plan_of(c.x.rows, c.x.columns, c.p.columns, c.heads, gemv_logits_by(c.dtype));
+    const gemv_plan plan =
+        gemv_plan_of(c.x.rows, c.x.columns, c.p.columns, c.heads, gemv_logits_by(c.dtype), gemv_lies_along(c.w));
     const gemv_scratch at = gemv_scratch_of(c.x.rows, c.x.columns, c.p.columns, c.heads, c.dtype, 0);
     float *const z = (float *)(c.scratch + at.z);
-    gemv_args<T> a = args_of<T>(c.x, c.w, plan);
+    gemv_args<T> a = gemv_args_of<T>(c.x, c.w, plan);
     a.head = c.w_head;
     a.to.bias = c.bias, a.to.bias_fp32 = sizeof(T) == 4, a.to.bias_head = c.bias_head;
     a.to.before = 1.0f, a.to.after = log2_e;
     a.to.line = at.stride, a.to.next = rows * at.stride;
     a.to.parts = (softmax_part *)(c.scratch + at.parts);
     if (rows == 0) return RIDGE_OK;
-    RIDGE_TRY(logits(a, lies_along(c.w), plan, c.heads, true, z, c.stream));
+    RIDGE_TRY(logits(a, gemv_lies_along(c.w), plan, c.heads, true, z, c.stream));
     const gemv_probabilities<T> p = {z,          a.to.parts, at.stride,     a.batch,  a.outputs,
                                      a.to.count, a.to.after, (T *)c.p.base, c.p.line, c.p_head};
     const dim3 grid((unsigned)((a.outputs + GEMV_WRITTEN - 1) / GEMV_WRITTEN), (unsigned)rows);
@@ -76,8 +64,9 @@ ridge_status linear_softmax_few_rows(const linear_softmax_call &c) {
 
 template <typename T>
 static ridge_status loss_logits(const linear_loss_call &c, const gemv_scratch &at, bool wanted, int *count) {
-    const gemv_plan plan = gemv_plan_of(c.x.rows, c.x.columns, c.w.rows, 1, gemv_logits_by(c.dtype));
-    gemv_args<T> a = args_of<T>(c.x, c.w, plan);
+    const gemv_plan plan =
+        gemv_plan_of(c.x.rows, c.x.columns, c.w.rows, 1, gemv_logits_by(c.dtype), gemv_lies_along(c.w));
+    gemv_args<T> a = gemv_args_of<T>(c.x, c.w, plan);
     a.to.bias = c.bias, a.to.bias_fp32 = true;
     a.to.before = log2_e, a.to.after = 1.0f;
     a.to.line = at.stride, a.to.next = c.x.rows * at.stride;
@@ -87,7 +76,7 @@ static ridge_status loss_logits(const linear_loss_call &c, const gemv_scratch &a
         a.to.labels = c.labels;
         a.to.label_logit = c.part<float>(at.label_logit);
     }
-    const ridge_status status = logits(a, lies_along(c.w), plan, 1, wanted, c.part<float>(at.z), c.stream);
+    const ridge_status status = logits(a, gemv_lies_along(c.w), plan, 1, wanted, c.part<float>(at.z), c.stream);
     *count = a.to.count;
     return status;
 }
@@ -116,7 +105,7 @@ ridge_status linear_few_rows_losses(const linear_loss_call &c) {
 template <typename T>
 static ridge_status dw_of(const linear_loss_call &c, const matrix_view &g) {
     const gemv_rows_of<T> of_g = {g.base, true, g.line, 1}, of_x = {c.x.base, sizeof(T) == 4, c.x.line, c.x.step};
-    const bool along = lies_along(c.dw);
+    const bool along = gemv_lies_along(c.dw);
     gemv_outer_args<T> p = {};
     p.a = along ? of_g : of_x, p.b = along ? of_x : of_g;
     p.out = (T *)c.dw.base, p.line = along ? c.dw.line : c.dw.step;
@@ -128,9 +117,9 @@ static ridge_status dw_of(const linear_loss_call &c, const matrix_view &g) {
 /* dx = g w: the classes in shares. */
 template <typename T>
 static ridge_status dx_of(const linear_loss_call &c, const matrix_view &g, const gemv_scratch &at) {
-    const gemv_plan plan = gemv_plan_of(c.x.rows, c.w.rows, c.w.columns, 1, gemv_gradients_by(c.dtype));
-    gemv_args<T> a = args_of<T>(g, transposed(c.w), plan);
-    const bool along = !lies_along(c.w);
+    const bool along = !gemv_lies_along(c.w);
+    const gemv_plan plan = gemv_plan_of(c.x.rows, c.w.rows, c.w.columns, 1, gemv_gradients_by(c.dtype), along);
+    gemv_args<T> a = gemv_args_of<T>(g, transposed(c.w), plan);
     a.line = along ? c.w.step : c.w.line;
     a.x_fp32 = true;
     a.to.z = c.part<float>(at.dx), a.to.line = at.dx_stride, a.to.next = c.x.rows * at.dx_stride;

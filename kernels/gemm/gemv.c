@@ -1,0 +1,116 @@
+#include "gemm/gemv.h"
+
+#include <math.h>
+
+/* ---- how long the products of cuda/gemv take on an H200: fitted to drawn shapes, bench/sweep_cuda.py --seed 5000 --ways ---- */
+
+static double up(double n, double d) { return ceil(n / d); }
+
+/* A launch in a chain, with the fill of x; bytes; multiply-adds; what a block reads in a microsecond, which counts
+ * where there are fewer blocks than SMs; bytes of sums, written and read. */
+static const double FEW_LAUNCH = 1.7, FEW_START = 0.8, FEW_BYTES = 3.3e6, FEW_FLOP = 20e6, FEW_BLOCK = 2e4,
+                    FEW_SUMS = 4.2e6;
+/* By multiply-adds: elements of 16 bits a microsecond; a further wave of blocks, three an SM. */
+static const double FEW_WIDENED = 1.1e6, FEW_WAVE = 4;
+/* FLOP of mma.sync in tf32, with filled-up rows, hi and lo parts three times; bytes of an outer product, which is written. */
+static const double FEW_MMA = 200e6, FEW_OUTER = 2.4e6;
+
+static double few_rows_flop(int64_t batch, double elements) {
+    const int rows = gemv_rows(batch);
+    return 2 * up((double)batch, rows) * (rows + 1) * elements;
+}
+static double few_rows_mma(gemv_product product, double rows, double elements) {
+    return 2 * rows * elements * (product == GEMV_MMA_SPLIT ? 3 : product == GEMV_MMA_16 ? 0.5 : 1) / FEW_MMA;
+}
+
+/* By tensor cores, lines along the depth: bytes of w a microsecond, in fp32 and in 16 bits, for each group of rows; the end of a tile of 32 rows, and of
+ * fewer, in microseconds of a block. */
+static const double ALONG_BYTES = 2.4e6, ALONG_BYTES_16 = 2.9e6, ALONG_END_32 = 4, ALONG_END = 2.5;
+/* Across it: the fill of x for 32 rows, and for fewer; the end of a tile, and a step of the depth: of one block an SM and of two, in
+ * fp32 and in 16 bits. */
+static const double ACROSS_FILL_32 = 6, ACROSS_FILL = 3, ACROSS_END = 3.5, ACROSS_END_OF_TWO = 1;
+static const double ACROSS_STEP = 0.004, ACROSS_STEP_16 = 0.0065, ACROSS_STEP_OF_TWO = 0.017,
+                    ACROSS_STEP_16_OF_TWO = 0.0105;
+
+static double few_rows_tensor_cost(const gemv_plan *p, int64_t depth, int64_t outputs, int64_t side, int bytes,
+                                   bool along) {
+    const bool large = p->rows == 2 * GEMV_ROWS, one = large && !along && p->product != GEMV_MMA_TF32;
+    const double tile = along ? 128 : 128.0 / bytes, resident = GEMV_BLOCKS / 2.0 * (one ? 1 : 2);
+    const double tiles = up((double)outputs, tile) * (double)side * p->groups * (double)p->shares;
+    const double of_block = up(tiles, resident), lines = up((double)outputs, tile) * tile * (double)side;
+    if (along) {
+        const double w = (double)depth * (double)outputs * (double)side * bytes;
+        return fmax(p->groups * w / (bytes == 4 ? ALONG_BYTES : ALONG_BYTES_16),
+                    few_rows_mma(p->product, p->groups * p->rows, (double)depth * lines)) +
+               of_block * (large ? ALONG_END_32 : ALONG_END);
+    }
+    const double of_one = bytes == 4 ? ACROSS_STEP : ACROSS_STEP_16;
+    const double of_two = bytes == 4 ? ACROSS_STEP_OF_TWO : ACROSS_STEP_16_OF_TWO;
+    return (large ? ACROSS_FILL_32 : ACROSS_FILL) +
+           of_block * ((one ? ACROSS_END : ACROSS_END_OF_TWO) +
+                       (one ? of_one : of_two) * (double)(p->each < depth ? p->each : depth));
+}
+double gemv_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, gemv_product tensor,
+                 bool along, int sm_count) {
+    const gemv_plan p = gemv_plan_of(batch, depth, outputs, side, tensor, along);
+    const double elements = (double)depth * (double)outputs * (double)side, sms = sm_count > 0 ? sm_count : 1;
+    const double blocks = (double)p.tiles * p.groups * (double)p.shares * (double)side;
+    const double rate = fmax(FEW_BLOCK, fmin(FEW_BLOCK * blocks, FEW_BYTES));
+    const double filled = blocks < sms ? blocks / sms : 1;
+    const double by_ffma =
+        fmax(bytes == 2 ? elements / FEW_WIDENED : 0, few_rows_flop(batch, elements) / FEW_FLOP / filled);
+    const double waves = p.product == GEMV_FFMA ? fmax(up(blocks, 3 * sms) - 1, 0) * FEW_WAVE : 0;
+    const double multiplied =
+        p.product == GEMV_FFMA ? by_ffma : few_rows_tensor_cost(&p, depth, outputs, side, bytes, along);
+    const double sums = 8.0 * (double)p.shares * (double)batch * (double)outputs * (double)side;
+    return FEW_LAUNCH + FEW_START + waves + fmax(elements * bytes / rate, multiplied) +
+           (p.shares > 1 ? FEW_LAUNCH + sums / FEW_SUMS : 0);
+}
+double gemv_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes, gemv_product tensor) {
+    const double elements = (double)lines * (double)columns;
+    if (batch <= GEMV_ROWS)
+        return FEW_LAUNCH + FEW_START + fmax(elements * bytes / FEW_BYTES, few_rows_flop(batch, elements) / FEW_FLOP);
+    return FEW_LAUNCH + FEW_START +
+           fmax(elements * bytes / FEW_OUTER, few_rows_mma(tensor, up((double)batch, 32) * 32, elements));
+}
+
+/* ---- the way of a product ---- */
+
+/* K from which on hi and lo parts of tf32 are as good as fp32: see hi_lo.c. */
+enum { LEAST_K = 16 };
+
+gemm_gemv gemm_gemv_of(const gemm_problem *g) {
+    gemm_gemv v = {.transposed = g->n < g->m};
+    v.few = v.transposed ? g->n : g->m, v.outputs = v.transposed ? g->m : g->n;
+    v.along = (v.transposed ? g->a.step : g->b.line) == 1 || g->k == 1; /* as gemv_lies_along has it */
+    v.plan = gemv_plan_of(v.few, g->k, v.outputs, 1, gemv_logits_by(g->dtype), v.along);
+    v.line = gemv_stride(v.outputs);
+    v.bytes = sizeof(float) * (size_t)v.plan.shares * (size_t)v.few * (size_t)v.line;
+    return v;
+}
+
+static const char *refusal_of(const gemm_problem *g) {
+    const int64_t few = g->m < g->n ? g->m : g->n, outputs = g->m < g->n ? g->n : g->m;
+    if (few < 1 || few > GEMV_BATCH) return "for 1 to 64 rows, or columns";
+    if (g->k < 1 || g->k > INT32_MAX / 2 || outputs > INT32_MAX / 2)
+        return "for a K of 1 and more, and extents of 30 bits";
+    if (g->dtype == RIDGE_F32 && few >= GEMV_TENSOR && g->k < LEAST_K)
+        return "for a K of 16 and more: fp32's error of fewer terms is smaller";
+    return gemv_fits(few, g->k, outputs, 1, gemv_logits_by(g->dtype)) ? NULL : "sums exceed 256 MiB";
+}
+
+ridge_plan gemm_gemv_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_problem g = gemm_problem_of(way, p);
+    ridge_plan plan = {.refusal = refusal_of(&g)};
+    if (plan.refusal) return plan;
+    const gemm_gemv v = gemm_gemv_of(&g);
+    const gemv_product tensor = gemv_logits_by(g.dtype);
+    const double sums = (double)v.bytes;
+    plan.us = gemv_cost(v.few, g.k, v.outputs, 1, (int)ridge_dtype_size(g.dtype), tensor, v.along, g.here.sm_count) +
+              (v.plan.shares > 1 ? 0 : FEW_LAUNCH + 2 * sums / FEW_SUMS);
+    plan.scratch = v.bytes;
+    plan.traffic = (ridge_traffic){.read = gemm_bytes_read(&g) + sums, .written = gemm_bytes_written(&g) + sums};
+    plan.arithmetic.type = v.plan.product == GEMV_MMA_SPLIT ? RIDGE_TF32 : RIDGE_DTYPE_NONE;
+    plan.arithmetic.products = v.plan.product == GEMV_MMA_SPLIT ? 3 : 0;
+    return plan;
+}
