@@ -22,7 +22,8 @@ static const double ALONE =
 static const double LEAST = 4.5, LEAST_HI = 5.5, LEAST_HI_LO = 8;
 /* Of a slice, where one row of tiles reads all of B from memory: 24 x 4216 x 5800 in 45 to 56 us, whatever the tile's columns. */
 static const double COLD = 0.5;
-/* Rows or columns up to which tiles share nothing that they read from memory, and the part of its rate that they get. */
+/* Rows or columns up to which tiles share nothing that they read from memory, and the part of its rate that they get, unless shares
+ * of K keep all SMs busy. */
 enum { SKINNY = GEMM_TILE_ROWS / 2 };
 static const double SKINNY_DRAM = 0.75;
 static const double STORE = 3.0e-5; /* of an element of a tile, from registers to shared memory: 128 x 256 in 1 us */
@@ -74,7 +75,7 @@ double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
     const double slice = 2 * tile * GEMM_SLICE * t->products / t->rate, cold = g->m <= SKINNY ? COLD : 0;
     const double each = fmax(slices * fmax(slice, cold) + tile * STORE, least);
     const double together = gemm_flops(g) * t->products / (POWER * (g->here.sm_count > 0 ? g->here.sm_count : 1));
-    const double few = g->m <= SKINNY || g->n <= SKINNY ? SKINNY_DRAM : 1;
+    const double few = shares == 1 && (g->m <= SKINNY || g->n <= SKINNY) ? SKINNY_DRAM : 1;
     const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / (few * DRAM);
     const double added = shares > 1 ? ADDING + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;
     const double multiplied = (alone ? ALONE : 1) * fmax(turns * each, together);
