@@ -81,8 +81,8 @@ __device__ inline void few_load_w(unsigned (&v)[4], uint32_t w, int s) {
         ldmatrix_x4_trans(v, w + (uint32_t)(warp / 4 * 64 * 128 + swizzle_128B(16 * s + lane / 16 * 8 + lane % 8,
                                                                                warp % 4 * 2 + lane / 8 % 2)));
 }
-/* Rows from 16 `part` on: words 2 n and 2 n + 1 are rows 8 n … of them, in step s; with 8 rows, words 2 and 3 are those of step
- * s + 1. */
+/* Rows from 16 `part` on: words 2 n and 2 n + 1 are rows 8 n … of them, in step s; with 8 rows, words 2 and 3 are those
+ * of step s + 1. */
 template <class S>
 __device__ inline void few_load_x(unsigned (&v)[4], uint32_t x, int s, int part) {
     const int lane = (int)threadIdx.x % 32, matrix = lane / 8;
@@ -123,8 +123,8 @@ __device__ inline void few_multiply(float (&sums)[S::R / 8][4], const few_memory
     }
 }
 
-/* The block's part of the cluster's outputs, the sums of all shares in their order: a thread has four outputs of a row. Neighbours
- * in memory are a warp's. */
+/* The block's part of the cluster's outputs, the sums of all shares in their order: a thread has four outputs of a row.
+ * Neighbours in memory are a warp's. */
 template <class S>
 __device__ inline void few_store(const few_args<typename S::T> &p, uint32_t sums, int rank, int cluster, int first) {
     const int packs = GEMM_FEW_OUTPUTS / 4 / cluster;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* ---- how long the products of cuda/gemv take on an H200: fitted to drawn shapes, bench/sweep_cuda.py --seed 5000 --ways ---- */
+/* ---- how long the products of cuda/gemv take on an H200: drawn shapes, bench/sweep_cuda.py --seed 5000 --ways ---- */
 
 static double up(double n, double d) { return ceil(n / d); }
 
@@ -23,11 +23,11 @@ static double few_rows_mma(gemv_product product, double rows, double elements) {
     return 2 * rows * elements * (product == GEMV_MMA_SPLIT ? 3 : product == GEMV_MMA_16 ? 0.5 : 1) / FEW_MMA;
 }
 
-/* By tensor cores, lines along the depth: bytes of w a microsecond, in fp32 and in 16 bits, for each group of rows; the end of a tile of 32 rows, and of
- * fewer, in microseconds of a block. */
+/* By tensor cores, lines along the depth: bytes of w a microsecond, in fp32 and in 16 bits, for each group of rows; the
+ * end of a tile of 32 rows, and of fewer, in microseconds of a block. */
 static const double ALONG_BYTES = 2.4e6, ALONG_BYTES_16 = 2.9e6, ALONG_END_32 = 4, ALONG_END = 2.5;
-/* Across it: the fill of x for 32 rows, and for fewer; the end of a tile, and a step of the depth: of one block an SM and of two, in
- * fp32 and in 16 bits. */
+/* Across it: the fill of x for 32 rows, and for fewer; the end of a tile, and a step of the depth: of one block an SM and
+ * of two, in fp32 and in 16 bits. */
 static const double ACROSS_FILL_32 = 6, ACROSS_FILL = 3, ACROSS_END = 3.5, ACROSS_END_OF_TWO = 1;
 static const double ACROSS_STEP = 0.004, ACROSS_STEP_16 = 0.0065, ACROSS_STEP_OF_TWO = 0.017,
                     ACROSS_STEP_16_OF_TWO = 0.0105;

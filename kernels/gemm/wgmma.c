@@ -20,10 +20,11 @@ static const double ALONE =
  * Drawn shapes of linear layers on an H200; 262144 x 64 x 64 in three products of parts in 202 us in tiles of
  * 128 columns and in 180 in tiles of 64 on an H100, parts included. */
 static const double LEAST = 4.5, LEAST_HI = 5.5, LEAST_HI_LO = 8;
-/* Of a slice, where one row of tiles reads all of B from memory: 24 x 4216 x 5800 in 45 to 56 us, whatever the tile's columns. */
+/* Of a slice, where one row of tiles reads all of B from memory: 24 x 4216 x 5800 in 45 to 56 us, whatever the tile's
+ * columns. */
 static const double COLD = 0.5;
-/* Rows or columns up to which tiles share nothing that they read from memory, and the part of its rate that they get, unless shares
- * of K keep all SMs busy. */
+/* Rows or columns up to which tiles share nothing that they read from memory, and the part of its rate that they get,
+ * unless shares of K keep all SMs busy. */
 enum { SKINNY = GEMM_TILE_ROWS / 2 };
 static const double SKINNY_DRAM = 0.75;
 static const double STORE = 3.0e-5; /* of an element of a tile, from registers to shared memory: 128 x 256 in 1 us */

@@ -70,8 +70,8 @@ static inline int64_t gemv_tile(gemv_product product, bool along) {
     return product == GEMV_MMA_16 || product == GEMV_MMA_WIDENED ? 2 * GEMV_TENSOR_TILE : GEMV_TENSOR_TILE;
 }
 
-/* side: products beside each other, of several heads. tensor: what the tensor cores do where they multiply. There are no more
- * shares where lines run across the depth than where they run along it. */
+/* side: products beside each other, of several heads. tensor: what the tensor cores do where they multiply. There are no
+ * more shares where lines run across the depth than where they run along it. */
 static inline gemv_plan gemv_plan_of(int64_t batch, int64_t depth, int64_t outputs, int64_t side, gemv_product tensor,
                                      bool along) {
     gemv_plan p;
