@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* ---- how long the products of cuda/gemv take on an H200: drawn shapes, bench/sweep_cuda.py --seed 5000 --ways ---- */
+/* ---- how long the products of cuda/gemv take on an H200: bench/draw.py's few rows and few columns, every way ---- */
 
 static double up(double n, double d) { return ceil(n / d); }
 

@@ -9,6 +9,7 @@
 
 #include "core/random.h"
 #include "gemm/few_rows.h"
+#include "gemm/gemv.h"
 #include "gemm/hi_lo.h"
 #include "gemm/ways.h"
 #include "gemm/wgmma.h"
@@ -124,6 +125,22 @@ static void clusters_of_few_rows_cover_k(void **state) {
     assert_true(shared > 300);
 }
 
+/* Scratch of linear layers is made for lines along the depth, whatever the lines are. */
+static void gemv_has_no_more_shares_across(void **state) {
+    (void)state;
+    int fewer = 0;
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        const int rows = draw(seed, 0, 1, GEMV_BATCH), depth = draw(seed, 1, 1, 30000), side = draw(seed, 2, 1, 3);
+        const int outputs = draw(seed, 3, 1, seed % 2 ? 300 : 40000);
+        const gemv_product tensor = (gemv_product)draw(seed, 4, GEMV_MMA_16, GEMV_MMA_SPLIT);
+        const gemv_plan along = gemv_plan_of(rows, depth, outputs, side, tensor, true);
+        const gemv_plan across = gemv_plan_of(rows, depth, outputs, side, tensor, false);
+        assert_true(across.shares <= along.shares && across.each * across.shares >= depth);
+        fewer += across.shares < along.shares;
+    }
+    assert_true(fewer > 1000);
+}
+
 /* A share ends where the hi part ends at the latest: behind it is the lo part. */
 static void shares_of_hi_lo_end_with_the_part(void **state) {
     (void)state;
@@ -143,9 +160,9 @@ static void shares_of_hi_lo_end_with_the_part(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_shapes_keep_their_ways),     cmocka_unit_test(older_devices_multiply_and_add),
-        cmocka_unit_test(blackwell_has_tiles_of_its_own),    cmocka_unit_test(clusters_of_few_rows_cover_k),
-        cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
+        cmocka_unit_test(listed_shapes_keep_their_ways),  cmocka_unit_test(older_devices_multiply_and_add),
+        cmocka_unit_test(blackwell_has_tiles_of_its_own), cmocka_unit_test(clusters_of_few_rows_cover_k),
+        cmocka_unit_test(gemv_has_no_more_shares_across), cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
