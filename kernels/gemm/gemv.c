@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "gemm/hi_lo.h"
+
 /* ---- how long the products of cuda/gemv take on an H200: bench/draw.py's few rows and few columns, every way ---- */
 
 static double up(double n, double d) { return ceil(n / d); }
@@ -76,9 +78,6 @@ double gemv_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes,
 
 /* ---- the way of a product ---- */
 
-/* K from which on hi and lo parts of tf32 are as good as fp32: see hi_lo.c. */
-enum { LEAST_K = 16 };
-
 gemm_gemv gemm_gemv_of(const gemm_problem *g) {
     gemm_gemv v = {.transposed = g->n < g->m};
     v.few = v.transposed ? g->n : g->m, v.outputs = v.transposed ? g->m : g->n;
@@ -94,7 +93,7 @@ static const char *refusal_of(const gemm_problem *g) {
     if (few < 1 || few > GEMV_BATCH) return "for 1 to 64 rows, or columns";
     if (g->k < 1 || g->k > INT32_MAX / 2 || outputs > INT32_MAX / 2)
         return "for a K of 1 and more, and extents of 30 bits";
-    if (g->dtype == RIDGE_F32 && few >= GEMV_TENSOR && g->k < LEAST_K)
+    if (g->dtype == RIDGE_F32 && few >= GEMV_TENSOR && g->k < GEMM_PARTS_LEAST_K)
         return "for a K of 16 and more: fp32's error of fewer terms is smaller";
     return gemv_fits(few, g->k, outputs, 1, gemv_logits_by(g->dtype)) ? NULL : "sums exceed 256 MiB";
 }

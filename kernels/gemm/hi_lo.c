@@ -6,8 +6,8 @@
 
 /* Of a Hopper GPU: bytes a microsecond, read and written, and microseconds of a launch that overlaps the one before. */
 static const double DRAM = 4.2e6, LAUNCH = 1.5;
-/* K from which on split.cuh reads an operand twice; K below which seven deviations of the parts' errors exceed the bound. */
-enum { DEEP_COLUMNS = 1024, DEEP_LINES = 4096, LEAST_K = 16 };
+/* K from which on split.cuh reads an operand twice. */
+enum { DEEP_COLUMNS = 1024, DEEP_LINES = 4096 };
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
@@ -34,7 +34,7 @@ static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
     if (g->dtype != RIDGE_TF32 && (g->dtype != RIDGE_F32 || t->products == 1))
         return t->products == 1 ? "for tf32" : "for f32 and tf32";
     if (g->m < 1) return "for one row and more";
-    if (g->k < LEAST_K) return "for a K of 16 and more: fp32's error of fewer terms is smaller";
+    if (g->k < GEMM_PARTS_LEAST_K) return "for a K of 16 and more: fp32's error of fewer terms is smaller";
     if (g->m > most || g->n > most || g->k > most) return "for extents of 30 bits";
     return t->split && gemm_shares(t, g) < 2 ? "where tiles are fewer than SMs, and K is long enough" : NULL;
 }

@@ -22,6 +22,9 @@ typedef struct gemm_hi_lo {
     size_t bytes;
 } gemm_hi_lo;
 
+/* K below which the errors of an operand's hi and lo parts, of 22 bits together, exceed fp32's bound of so few terms. */
+enum { GEMM_PARTS_LEAST_K = 16 };
+
 gemm_hi_lo gemm_hi_lo_of(const gemm_tile *tile, const gemm_problem *g);
 ridge_plan gemm_hi_lo_plan_of(const gemm_tile *tile, const gemm_problem *g);
 /* Of a way whose `own` is a gemm_tile. */
