@@ -6,6 +6,7 @@
 #include "gemm/few_rows.h"
 #include "gemm/gemv.h"
 #include "gemm/hi_lo.h"
+#include "gemm/shallow.h"
 #include "gemm/tensor.h"
 #include "gemm/wgmma.h"
 
@@ -45,6 +46,7 @@ GEMM_HI_TILES(DECLARE)
 GEMM_TENSOR_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
 RIDGE_CUDA_DECLARE(gemm_cuda_gemv);
+RIDGE_CUDA_DECLARE(gemm_cuda_shallow);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
 RIDGE_CUDA_DECLARE(gemm_cuda_any);
 
@@ -83,6 +85,13 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
      .plan = gemm_gemv_plan,                                                                 \
      .run = RIDGE_CUDA(gemm_cuda_gemv),                                                      \
      .number = number_},
+#define SHALLOW_WAY(number_)                                   \
+    {.name = "shallow",                                        \
+     .idea = "a K of up to 32: C once, at the rate of memory", \
+     .needs = 80,                                              \
+     .plan = gemm_shallow_plan,                                \
+     .run = RIDGE_CUDA(gemm_cuda_shallow),                     \
+     .number = number_},
 #define ANY_WAY(number_)                                 \
     {.name = "any",                                      \
      .idea = "fp32 multiply-adds, operands as they lie", \
@@ -97,6 +106,7 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
     GEMM_TENSOR_TILES(TENSOR_WAY) /* 16 bits */
     FEW_ROWS_WAY(GEMM_PLAIN)      /* */
     GEMV_WAY(GEMM_PLAIN)          /* */
+    SHALLOW_WAY(GEMM_PLAIN)       /* */
     {.name = "copied",
      .idea = "operands between 16-byte boundaries copied, then tiles",
      .needs = 90,
@@ -109,7 +119,7 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
 const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
     GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) GEMM_HI_TILES(HI_TERMS_WAY)
         GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS) GEMV_WAY(GEMM_WITH_TERMS)
-            ANY_WAY(GEMM_WITH_TERMS) /* */
+            SHALLOW_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
 };
 
 const ridge_way *gemm_cuda_quickest(const ridge_problem *p, ridge_plan *plan) {

@@ -47,6 +47,8 @@ static const ridge_case cases[] = {
     {.dim = {140, 70, 1096}, .dtype = RIDGE_TF32, WITH(2, 0, 1, RELU, 1, 1, 1), .column_major = A | D, EDGE, GPU},
     {.dim = {7, 264, 520}, .dtype = RIDGE_F16, WITH(1, 0, 1, GELU, 1, 1, 1), EDGE, GPU},
     {.dim = {264, 8, 264}, .dtype = RIDGE_BF16, WITH(1, 1, 1, SILU, 1, 1, 1), .column_major = A | D, EDGE, GPU},
+    {.dim = {209, 267, 21}, .dtype = RIDGE_F32, WITH(1, 0, 1, GELU, 1, 1, 1), EDGE, GPU},
+    {.dim = {267, 141, 27}, .dtype = RIDGE_BF16, WITH(2, 1, -1, SILU, 1, 1, 1), .column_major = B | D, EDGE, GPU},
 };
 
 static const ridge_tensor_spec in[] = {

@@ -67,6 +67,9 @@ static void listed_shapes_keep_their_ways(void **state) {
         {1001, 3003, 2005, RIDGE_BF16, 0, "copied"},
         {1001, 3003, 2005, RIDGE_F32, 0, "hi_lo_128"},
         {256, 256, 256, RIDGE_F32, 0, "any"},
+        {11359, 11663, 15, RIDGE_BF16, 1u << GEMM_A, "shallow"},
+        {1103, 1159, 17, RIDGE_F32, 1u << GEMM_A, "shallow"},
+        {8192, 8192, 64, RIDGE_BF16, 0, "tile_256"},
         {1, 1, 1, RIDGE_F16, 0, "any"},
         {512, 512, 16384, RIDGE_BF16, 0, "shares_128"},
         {512, 512, 16384, RIDGE_F32, 0, "hi_lo_shares"},
@@ -83,7 +86,9 @@ static void listed_shapes_keep_their_ways(void **state) {
 
 static void older_devices_multiply_and_add(void **state) {
     (void)state;
-    static const shape shapes[] = {{4096, 4096, 4096, RIDGE_BF16, 0, "any"}, {4096, 4096, 4096, RIDGE_F32, 0, "any"}};
+    static const shape shapes[] = {{4096, 4096, 4096, RIDGE_BF16, 0, "any"},
+                                   {4096, 4096, 4096, RIDGE_F32, 0, "any"},
+                                   {4096, 4000, 24, RIDGE_F16, 0, "shallow"}};
     ALL_RUN_BY(shapes, &a100);
 }
 
