@@ -31,7 +31,7 @@ static const double ALONG_BYTES = 2.4e6, ALONG_BYTES_16 = 2.9e6, ALONG_END_32 = 
 /* Across it: the fill of x for 32 rows, and for fewer; the end of a tile, and a step of the depth: of one block an SM and
  * of two, in fp32 and in 16 bits. */
 static const double ACROSS_FILL_32 = 6, ACROSS_FILL = 3, ACROSS_END = 3.5, ACROSS_END_OF_TWO = 1;
-static const double ACROSS_STEP = 0.004, ACROSS_STEP_16 = 0.0065, ACROSS_STEP_OF_TWO = 0.017,
+static const double ACROSS_STEP = 0.004, ACROSS_STEP_16 = 0.0065, ACROSS_STEP_OF_TWO = 0.0095,
                     ACROSS_STEP_16_OF_TWO = 0.0105;
 
 static double few_rows_tensor_cost(const gemv_plan *p, int64_t depth, int64_t outputs, int64_t side, int bytes,
@@ -78,11 +78,47 @@ double gemv_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes,
 
 /* ---- the way of a product ---- */
 
+/* By multiply-adds on an H200: bytes that a block reads in a microsecond beside another one on its SM, of fp32 and of 16 bits; FLOP a
+ * microsecond of all blocks, lines across the depth and along it; bytes of all, and of sums; microseconds of the launch that adds them. */
+static const double SPREAD_BLOCK = 1.5e4, SPREAD_BLOCK_16 = 1.0e4, SPREAD_FLOP = 27e6, SPREAD_FLOP_ALONG = 20e6;
+static const double SPREAD_BYTES = 3.8e6, SPREAD_SUMS = 4.2e6, SPREAD_END = 0.5;
+/* Rows from which on they are quicker than three products of parts, where lines run across the depth: 17 in 247 and 210 us,
+ * 24 in 308 and 375. */
+enum { SPREAD_ACROSS = 21 };
+
+/* As many shares as make the last wave of blocks about as full as the others, and its microseconds. Tiles have the outputs of
+ * cuda/gemv/product.cuh's shapes, and so many blocks of them fit an SM. */
+static double spread(gemv_plan *p, int64_t depth, int64_t few, int64_t outputs, int bytes, bool along) {
+    const int64_t tile = along ? 128 : bytes == 2 && p->rows < GEMV_ROWS ? 2 * GEMV_TILE : GEMV_TILE;
+    const double room = GEMV_BLOCKS / 2.0 * (bytes == 2 || p->rows > 4 ? 2 : 3);
+    const double blocks = up((double)outputs, (double)tile) * p->groups, w = (double)depth * (double)outputs * bytes;
+    const double read = bytes / (bytes == 2 ? SPREAD_BLOCK_16 : SPREAD_BLOCK);
+    const double multiplied = 2.0 * (p->rows + 1) * GEMV_BLOCKS / (along ? SPREAD_FLOP_ALONG : SPREAD_FLOP);
+    const double step = (double)tile * fmax(read, multiplied);
+    const int64_t least = (int64_t)up((double)depth, gemv_room(p->product) / p->rows / GEMV_STEP * GEMV_STEP);
+    double best = 0;
+    for (int64_t shares = least; shares <= least || shares <= depth / GEMV_SHARE; shares++) {
+        const int64_t each = (int64_t)up(up((double)depth, (double)shares), GEMV_STEP) * GEMV_STEP;
+        const double all = up((double)depth, (double)each), waves = up(blocks * all, room);
+        const double us =
+            fmax(waves * (double)each * step, w / SPREAD_BYTES) + 8 * all * (double)few * (double)outputs / SPREAD_SUMS;
+        if (best > 0 && us >= best) continue;
+        best = us, p->each = each, p->shares = (int64_t)all;
+    }
+    return best;
+}
+
 gemm_gemv gemm_gemv_of(const gemm_problem *g) {
     gemm_gemv v = {.transposed = g->n < g->m};
     v.few = v.transposed ? g->n : g->m, v.outputs = v.transposed ? g->m : g->n;
     v.along = (v.transposed ? g->a.step : g->b.line) == 1 || g->k == 1; /* as gemv_lies_along has it */
     v.plan = gemv_plan_of(v.few, g->k, v.outputs, 1, gemv_logits_by(g->dtype), v.along);
+    if (v.plan.product == GEMV_MMA_SPLIT && !v.along && v.few >= SPREAD_ACROSS) {
+        v.plan.product = GEMV_FFMA, v.plan.rows = GEMV_ROWS;
+        v.plan.groups = (int)up((double)v.few, GEMV_ROWS);
+    }
+    if (v.plan.product == GEMV_FFMA && g->k > 0)
+        v.us = spread(&v.plan, g->k, v.few, v.outputs, (int)ridge_dtype_size(g->dtype), v.along);
     v.line = gemv_stride(v.outputs);
     v.bytes = sizeof(float) * (size_t)v.plan.shares * (size_t)v.few * (size_t)v.line;
     return v;
@@ -95,7 +131,7 @@ static const char *refusal_of(const gemm_problem *g) {
         return "for a K of 1 and more, and extents of 30 bits";
     if (g->dtype == RIDGE_F32 && few >= GEMV_TENSOR && g->k < GEMM_PARTS_LEAST_K)
         return "for a K of 16 and more: fp32's error of fewer terms is smaller";
-    return gemv_fits(few, g->k, outputs, 1, gemv_logits_by(g->dtype)) ? NULL : "sums exceed 256 MiB";
+    return NULL;
 }
 
 ridge_plan gemm_gemv_plan(const ridge_way *way, const ridge_problem *p) {
@@ -103,10 +139,15 @@ ridge_plan gemm_gemv_plan(const ridge_way *way, const ridge_problem *p) {
     ridge_plan plan = {.refusal = refusal_of(&g)};
     if (plan.refusal) return plan;
     const gemm_gemv v = gemm_gemv_of(&g);
+    if (v.bytes > (size_t)GEMV_MIB << 20) return (ridge_plan){.refusal = "sums exceed 256 MiB"};
     const gemv_product tensor = gemv_logits_by(g.dtype);
     const double sums = (double)v.bytes;
-    plan.us = gemv_cost(v.few, g.k, v.outputs, 1, (int)ridge_dtype_size(g.dtype), tensor, v.along, g.here.sm_count) +
-              (v.plan.shares > 1 ? 0 : FEW_LAUNCH + 2 * sums / FEW_SUMS);
+    if (v.plan.product == GEMV_FFMA)
+        plan.us = FEW_LAUNCH + FEW_START + SPREAD_END + v.us;
+    else
+        plan.us =
+            gemv_cost(v.few, g.k, v.outputs, 1, (int)ridge_dtype_size(g.dtype), tensor, v.along, g.here.sm_count) +
+            (v.plan.shares > 1 ? 0 : FEW_LAUNCH + 2 * sums / FEW_SUMS);
     plan.scratch = v.bytes;
     plan.traffic = (ridge_traffic){.read = gemm_bytes_read(&g) + sums, .written = gemm_bytes_written(&g) + sums};
     plan.arithmetic.type = v.plan.product == GEMV_MMA_SPLIT ? RIDGE_TF32 : RIDGE_DTYPE_NONE;

@@ -57,7 +57,10 @@ static ridge_status gemv_to(const gemm_call &g, const gemm_gemv &v) {
     gemv_args<T> a = gemv_args_of<T>(x, w, v.plan);
     a.to.z = sums, a.to.line = v.line, a.to.next = v.few * v.line;
     RIDGE_TRY(gemv_multiply(a, v.along, v.plan, 1, g.stream));
-    const int shares = (int)v.plan.shares, parts = shares >= GEMV_WARPS ? GEMV_WARPS : shares >= 4 ? 4 : 1;
+    const int shares = (int)v.plan.shares;
+    /* Warps have a row together where there are not enough outputs for all SMs, or too many shares for one. */
+    const bool many = v.few * v.outputs >= GEMV_BLOCKS * 32 * GEMV_WARPS && shares < 4 * GEMV_WARPS;
+    const int parts = many || shares < 4 ? 1 : shares < GEMV_WARPS ? 4 : GEMV_WARPS;
     const gemv_end_args<T, To> end = {sums,
                                       v.line,
                                       shares,

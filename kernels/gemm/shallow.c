@@ -32,7 +32,8 @@ ridge_plan gemm_shallow_plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_problem g = gemm_problem_of(way, p);
     const bool halves = ridge_dtype_size(g.dtype) == 2;
     const int64_t most = INT32_MAX - 4096;
-    if (g.k < 1 || g.k > GEMM_SHALLOW_K) return (ridge_plan){.refusal = "for a K of 1 to 32"};
+    if (g.k < 1 || g.k > (halves ? GEMM_SHALLOW_K_16 : GEMM_SHALLOW_K))
+        return (ridge_plan){.refusal = halves ? "for a K of 1 to 32" : "for a K of 1 to 64"};
     if (g.m < 1 || g.m > most || g.n > most) return (ridge_plan){.refusal = "for extents of 31 bits"};
     if ((double)g.m * (double)g.n > 0x1p43) return (ridge_plan){.refusal = "for as many units as 31 bits count"};
     const kind *const of = halves ? &HALVES : &FP32;

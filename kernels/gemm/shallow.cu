@@ -59,34 +59,37 @@ __device__ inline void shallow_fill(const shallow_args<T, To> &p, int first, con
     }
 }
 
-/* fp32: a warp has 8 rows, a lane every 32nd of 128 columns. */
+/* fp32: a warp has 8 rows, a lane every 32nd of 128 columns. Most: steps of K, 32 or 64. */
+template <int Most>
 struct shallow_ffma {
-    static constexpr int rows = GEMM_SHALLOW_ROWS, most = GEMM_SHALLOW_K, pitch = GEMM_SHALLOW_COLUMNS + 1;
+    static constexpr int rows = GEMM_SHALLOW_ROWS, most = Most, loads = rows * most / 32,
+                         pitch = GEMM_SHALLOW_COLUMNS + 1;
     static constexpr int each = GEMM_SHALLOW_COLUMNS / 32, own = GEMM_SHALLOW_COLUMNS;
     struct memory {
         float a[GEMM_SHALLOW_WARPS][rows][most], b[most][pitch];
     };
     using args = shallow_args<float, float>;
-    float next[rows]; /* of A, on the way */
+    float next[loads]; /* of A, on the way */
 
     __device__ static void fill(memory &to, const args &p, int first) {
         shallow_fill<most>(p, first, [&](int column, int k, float v) { to.b[k][column] = v; });
     }
     /* Row and step of number i: neighbouring lanes have neighbours in memory. */
     __device__ static int2 place(const args &p, int i, int lane) {
-        return p.a.line == 1 ? make_int2(lane % rows, lane / rows + 32 / rows * i) : make_int2(i, lane);
+        return p.a.line == 1 ? make_int2(lane % rows, lane / rows + 32 / rows * i)
+                             : make_int2(i % rows, lane + i / rows * 32);
     }
     /* Rows behind the last are that one again: they are not stored. */
     __device__ void fetch(const args &p, int row, int lane) {
 #pragma unroll
-        for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < loads; i++) {
             const int2 at = place(p, i, lane);
             next[i] = at.y < p.depth ? p.a.at(min(row + at.x, p.rows - 1), at.y) : 0.0f;
         }
     }
     __device__ void put(memory &to, const args &p, int warp, int lane) const {
 #pragma unroll
-        for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < loads; i++) {
             const int2 at = place(p, i, lane);
             to.a[warp][at.x][at.y] = next[i];
         }
@@ -146,7 +149,7 @@ struct shallow_ffma {
  * the sectors of L2 that begin within the unit's 112 columns: none is written twice, in parts. */
 template <typename T, typename To>
 struct shallow_mma {
-    static constexpr int rows = GEMM_SHALLOW_ROWS_16, most = GEMM_SHALLOW_K;
+    static constexpr int rows = GEMM_SHALLOW_ROWS_16, most = GEMM_SHALLOW_K_16;
     static constexpr int columns = GEMM_SHALLOW_COLUMNS, own = GEMM_SHALLOW_COLUMNS_16;
     static constexpr int tiles = 8;        /* that are multiplied at once: 64 columns */
     static constexpr int pitch = most + 8; /* of K's elements: ldmatrix has no conflicts */
@@ -342,7 +345,8 @@ extern "C" ridge_status gemm_cuda_shallow(const ridge_call *call) {
     if (g.c.rows == 0 || g.c.columns == 0) return RIDGE_OK;
     return with_storage(g.dtype, [&]<typename T>() {
         if constexpr (sizeof(T) == 4)
-            return shallow_run<shallow_ffma, float, float>(g);
+            return g.a.columns <= 32 ? shallow_run<shallow_ffma<32>, float, float>(g)
+                                     : shallow_run<shallow_ffma<GEMM_SHALLOW_K>, float, float>(g);
         else
             return g.wide ? shallow_run<shallow_mma<T, float>, T, float>(g) : shallow_run<shallow_mma<T, T>, T, T>(g);
     });

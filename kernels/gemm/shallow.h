@@ -1,4 +1,4 @@
-/* The plan of a product of a K of up to 32: bandwidth-bound by C, which is written once. Each warp has rows of C of its
+/* The plan of a product of a K of up to 64 (16 bits: 32): bandwidth-bound by C, which is written once. Each warp has rows of C of its
  * own, 128 columns of them at a time, and B's columns stay in shared memory; operands lie in any order, at any address. */
 #ifndef RIDGE_GEMM_SHALLOW_H
 #define RIDGE_GEMM_SHALLOW_H
@@ -6,7 +6,8 @@
 #include "gemm/problem.h"
 
 enum {
-    GEMM_SHALLOW_K = 32,           /* the most */
+    GEMM_SHALLOW_K = 64,           /* the most, in fp32 */
+    GEMM_SHALLOW_K_16 = 32,        /* in 16 bits */
     GEMM_SHALLOW_COLUMNS = 128,    /* of a unit, in fp32 */
     GEMM_SHALLOW_COLUMNS_16 = 112, /* in 16 bits: 16 more are multiplied */
     GEMM_SHALLOW_WARPS = 8,

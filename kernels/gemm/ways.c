@@ -85,12 +85,12 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
      .plan = gemm_gemv_plan,                                                                 \
      .run = RIDGE_CUDA(gemm_cuda_gemv),                                                      \
      .number = number_},
-#define SHALLOW_WAY(number_)                                   \
-    {.name = "shallow",                                        \
-     .idea = "a K of up to 32: C once, at the rate of memory", \
-     .needs = 80,                                              \
-     .plan = gemm_shallow_plan,                                \
-     .run = RIDGE_CUDA(gemm_cuda_shallow),                     \
+#define SHALLOW_WAY(number_)                          \
+    {.name = "shallow",                               \
+     .idea = "a K of up to 64 (16 bits: 32): C once", \
+     .needs = 80,                                     \
+     .plan = gemm_shallow_plan,                       \
+     .run = RIDGE_CUDA(gemm_cuda_shallow),            \
      .number = number_},
 #define ANY_WAY(number_)                                 \
     {.name = "any",                                      \

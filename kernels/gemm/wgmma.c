@@ -16,17 +16,17 @@ static const double ADDING = 6;   /* of a second launch, which waits for sums th
 static const double ALONE =
     1.08; /* fp32 results from tiles of 256 columns whose blocks do not share B: 8192 x 1000 x 4096 in
                                      * 157 us, in pairs 105; 2048 x 16384 x 512 in 102, 95 */
-/* Of a tile of fp32 results, however shallow, whose sums leave registers in pairs: in 16 bits, of one part, of hi and lo parts.
- * Drawn shapes of linear layers on an H200; 262144 x 64 x 64 in three products of parts in 202 us in tiles of
- * 128 columns and in 180 in tiles of 64 on an H100, parts included. */
-static const double LEAST = 4.5, LEAST_HI = 5.5, LEAST_HI_LO = 8;
+/* Of a tile of fp32 results, however shallow, whose sums leave registers in pairs: in 16 bits, and of one part. Of 128 columns of
+ * hi and lo parts, in pairs and one by one: 8192 x 2048 x 16 in 50 us and in 107. Drawn shapes on an H200. */
+static const double LEAST = 4.5, LEAST_HI = 5.5, LEAST_HI_LO = 5.4, LEAST_APART = 12.4;
 /* Of a slice, where one row of tiles reads all of B from memory: 24 x 4216 x 5800 in 45 to 56 us, whatever the tile's
  * columns. */
 static const double COLD = 0.5;
-/* Rows or columns up to which tiles share nothing that they read from memory, and the part of its rate that they get,
- * unless shares of K keep all SMs busy. */
-enum { SKINNY = GEMM_TILE_ROWS / 2 };
-static const double SKINNY_DRAM = 0.75;
+/* Rows or columns up to which tiles share nothing that they read from memory, and the part of its rate that they get, unless many
+ * shares of K keep all SMs busy; bytes of a slice of the other operand, and how long they are on their way: 7952 x 32 x 13064 in
+ * 105 us by six slices of 63 blocks and in 68 by eight. */
+enum { SKINNY = GEMM_TILE_ROWS / 2, SKINNY_SHARES = 2 };
+static const double SKINNY_DRAM = 0.75, SKINNY_SLICE = GEMM_TILE_ROWS * GEMM_SLICE * 2, SKINNY_LATENCY = 2.7;
 static const double STORE = 3.0e-5; /* of an element of a tile, from registers to shared memory: 128 x 256 in 1 us */
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
@@ -64,20 +64,27 @@ static double fetching(const gemm_tile *t, const gemm_problem *g) {
     return tiles * lines * (double)g->k * 2 * parts / FETCH;
 }
 
+/* Bytes a microsecond from memory. */
+static double memory_of(const gemm_tile *t, const gemm_problem *g, int shares) {
+    if (shares > SKINNY_SHARES || (g->m > SKINNY && g->n > SKINNY)) return DRAM;
+    const double blocks = fmin((double)tiles_of(t, g) * shares, (double)room_of(t, g));
+    return fmin(SKINNY_DRAM * DRAM, blocks * t->stages * SKINNY_SLICE / SKINNY_LATENCY);
+}
+
 double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
     const int shares = gemm_shares(t, g);
     const double tile = (double)GEMM_TILE_ROWS * t->columns, slices = (double)up(up(g->k, GEMM_SLICE), shares);
     const double turns = (double)up(tiles_of(t, g) * shares, room_of(t, g));
     const bool alone = g->wide && t->columns == 256 && t->cluster_m * t->cluster_n == 1;
-    const double least = t->products == 3                  ? LEAST_HI_LO
+    const bool apart = g->c.line % 2 != 0 || g->c.offset % 8 != 0;
+    const double least = t->products == 3                  ? (apart ? LEAST_APART : LEAST_HI_LO) * t->columns / 128
                          : ridge_dtype_size(g->dtype) == 4 ? LEAST_HI
                          : g->wide                         ? LEAST
                                                            : 0;
     const double slice = 2 * tile * GEMM_SLICE * t->products / t->rate, cold = g->m <= SKINNY ? COLD : 0;
     const double each = fmax(slices * fmax(slice, cold) + tile * STORE, least);
     const double together = gemm_flops(g) * t->products / (POWER * (g->here.sm_count > 0 ? g->here.sm_count : 1));
-    const double few = shares == 1 && (g->m <= SKINNY || g->n <= SKINNY) ? SKINNY_DRAM : 1;
-    const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / (few * DRAM);
+    const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / memory_of(t, g, shares);
     const double added = shares > 1 ? ADDING + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;
     const double multiplied = (alone ? ALONE : 1) * fmax(turns * each, together);
     return LAUNCH + FILL + fmax(fmax(multiplied, fetching(t, g)), moved) + added;

@@ -111,6 +111,7 @@ static const ridge_case cases[] = {
     {.dim = {21, 299, 645}, .dtype = RIDGE_TF32, .option = {1}, .column_major = B, EDGE, GPU},
     {.dim = {209, 267, 29}, .dtype = RIDGE_F32, .option = {-1}, EDGE, GPU}, /* shallow */
     {.dim = {267, 130, 7}, .dtype = RIDGE_F32, .option = {1}, .column_major = A | B, EDGE, GPU},
+    {.dim = {130, 270, 61}, .dtype = RIDGE_F32, .option = {1}, .column_major = B, EDGE, GPU},
     {.dim = {390, 265, 19}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, EDGE, GPU},
     {.dim = {277, 387, 32}, .dtype = RIDGE_F16, .option = {2}, .column_major = A, EDGE, GPU},
     {.dim = {141, 200, 17}, .dtype = RIDGE_BF16, .option = {1, 1}, .column_major = A | B | C, EDGE, GPU},

@@ -52,7 +52,7 @@ struct gemv_pack {
             a = __float_as_uint(low), b = __float_as_uint(high);
         }
     }
-    /* Element by element, those of p[first] … p[last - 1]. */
+    /* Element by element, those of p[first] … p[last - 1]. Without a branch, so that loads of several packs are under way. */
     __device__ void gather(const T *p, int first, int last) {
         union {
             unsigned word[words];

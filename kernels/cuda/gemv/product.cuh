@@ -28,12 +28,14 @@ struct gemv_place {
 
 /* ---- lines along the outputs ---- */
 
-/* Fits an H200's registers: 64 sums at most, 48 or 64 bytes of w in flight, as many ahead. */
+/* Fits an H200's registers: 64 sums at most, 48 to 96 bytes of w in flight, as many ahead. */
 template <typename T, int R>
 struct gemv_across_shape {
     static constexpr int V = sizeof(T) == 4 || R == 16 ? 4 : 8; /* outputs of a lane */
-    static constexpr int ahead = (R * V == 64 && sizeof(T) == 2 ? 48 : 64) / (V * (int)sizeof(T)); /* loads */
-    static constexpr int blocks = R * V > 16 ? 2 : 3;
+    /* Bytes of w under way: 16 bits have no registers for a third block, since edges come element by element. */
+    static constexpr int under_way = sizeof(T) == 4 || R == 4 ? 64 : R == 1 ? 96 : 48;
+    static constexpr int ahead = under_way / (V * (int)sizeof(T)); /* loads */
+    static constexpr int blocks = R * V > 16 || sizeof(T) == 2 ? 2 : 3;
     static constexpr int window = 32 * V;
     static constexpr int floats = GEMV_WARPS * R * window; /* where warps' sums meet */
 };
@@ -120,8 +122,10 @@ __global__ void __launch_bounds__(GEMV_THREADS, (gemv_across_shape<T, R>::blocks
         for (int u = 0; u < U; u++) p[u].load(from + u * GEMV_WARPS * a.line, whole && i + u < count);
         if (some) {
 #pragma unroll
-            for (int u = 0; u < U; u++)
-                if (i + u < count) p[u].gather(from + u * GEMV_WARPS * a.line, first, last);
+            for (int u = 0; u < U; u++) {
+                if (sizeof(T) == 2 && u % 3 == 0) asm volatile("" ::: "memory"); /* registers hold three at a time */
+                p[u].gather(from + u * GEMV_WARPS * a.line, first, i + u < count ? last : first);
+            }
         }
     };
     float sum[R][V] = {};

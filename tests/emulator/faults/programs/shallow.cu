@@ -38,7 +38,7 @@ static long product_of(const char *name, int m, int n, int k) {
 }
 
 int main(void) {
-    return product_of<shallow_ffma, float>("fp32", 220, 139, 21) +
+    return product_of<shallow_ffma<32>, float>("fp32", 220, 139, 21) +
                product_of<shallow_mma<__nv_bfloat16, __nv_bfloat16>, __nv_bfloat16>("bf16", 275, 239, 19) >
            0;
 }
