@@ -36,7 +36,7 @@ using namespace ridge;
 extern "C" gemm_gemv gemm_gemv_of(const gemm_problem *) { return {}; }
 
 static long end_of(int few, int outputs, int shares, bool transposed) {
-    gemm_gemv v = {transposed,           few, outputs, true, {GEMV_FFMA, 4, (few + 3) / 4, 64, shares, 1},
+    gemm_gemv v = {transposed,           few, outputs, true, {GEMV_FFMA, 4, (few + 3) / 4, 64, shares, 1}, 0.0,
                    gemv_stride(outputs), 0};
     sums_of_shares.assign((size_t)(shares * few * v.line), 0.0f);
     for (size_t i = 0; i < sums_of_shares.size(); i++) sums_of_shares[i] = value_of((unsigned)i);
