@@ -29,10 +29,10 @@ static double few_rows_mma(gemv_product product, double rows, double elements) {
  * end of a tile of 32 rows, and of fewer, in microseconds of a block. */
 static const double ALONG_BYTES = 2.4e6, ALONG_BYTES_16 = 2.9e6, ALONG_END_32 = 4, ALONG_END = 2.5;
 /* Across it: the fill of x for 32 rows, and for fewer; the end of a tile, and a step of the depth: of one block an SM and
- * of two, in fp32 and in 16 bits. */
+ * of two, in fp32 (of 32 rows too) and in 16 bits. */
 static const double ACROSS_FILL_32 = 6, ACROSS_FILL = 3, ACROSS_END = 3.5, ACROSS_END_OF_TWO = 1;
 static const double ACROSS_STEP = 0.004, ACROSS_STEP_16 = 0.0065, ACROSS_STEP_OF_TWO = 0.0095,
-                    ACROSS_STEP_16_OF_TWO = 0.0105;
+                    ACROSS_STEP_32_OF_TWO = 0.017, ACROSS_STEP_16_OF_TWO = 0.0105;
 
 static double few_rows_tensor_cost(const gemv_plan *p, int64_t depth, int64_t outputs, int64_t side, int bytes,
                                    bool along) {
@@ -47,7 +47,7 @@ static double few_rows_tensor_cost(const gemv_plan *p, int64_t depth, int64_t ou
                of_block * (large ? ALONG_END_32 : ALONG_END);
     }
     const double of_one = bytes == 4 ? ACROSS_STEP : ACROSS_STEP_16;
-    const double of_two = bytes == 4 ? ACROSS_STEP_OF_TWO : ACROSS_STEP_16_OF_TWO;
+    const double of_two = bytes == 2 ? ACROSS_STEP_16_OF_TWO : large ? ACROSS_STEP_32_OF_TWO : ACROSS_STEP_OF_TWO;
     return (large ? ACROSS_FILL_32 : ACROSS_FILL) +
            of_block * ((one ? ACROSS_END : ACROSS_END_OF_TWO) +
                        (one ? of_one : of_two) * (double)(p->each < depth ? p->each : depth));
