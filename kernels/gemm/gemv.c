@@ -95,7 +95,8 @@ static double spread(gemv_plan *p, int64_t depth, int64_t few, int64_t outputs, 
     const double read = bytes / (bytes == 2 ? SPREAD_BLOCK_16 : SPREAD_BLOCK);
     const double multiplied = 2.0 * (p->rows + 1) * GEMV_BLOCKS / (along ? SPREAD_FLOP_ALONG : SPREAD_FLOP);
     const double step = (double)tile * fmax(read, multiplied);
-    const int64_t least = (int64_t)up((double)depth, gemv_room(p->product) / p->rows / GEMV_STEP * GEMV_STEP);
+    const int64_t most = gemv_room(p->product) / p->rows / GEMV_STEP * GEMV_STEP; /* steps of a share */
+    const int64_t least = (depth + most - 1) / most;
     double best = 0;
     for (int64_t shares = least; shares <= least || shares <= depth / GEMV_SHARE; shares++) {
         const int64_t each = (int64_t)up(up((double)depth, (double)shares), GEMV_STEP) * GEMV_STEP;
