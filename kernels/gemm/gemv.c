@@ -86,11 +86,11 @@ static const double SPREAD_BYTES = 3.8e6, SPREAD_SUMS = 4.2e6, SPREAD_END = 0.5;
  * 24 in 308 and 375. */
 enum { SPREAD_ACROSS = 21 };
 
-/* As many shares as make the last wave of blocks about as full as the others, and its microseconds. Tiles have the outputs of
- * cuda/gemv/product.cuh's shapes, and so many blocks of them fit an SM. */
+/* As many shares as make the last wave of blocks about as full as the others, and their microseconds. */
 static double spread(gemv_plan *p, int64_t depth, int64_t few, int64_t outputs, int bytes, bool along) {
-    const int64_t tile = along ? 128 : bytes == 2 && p->rows < GEMV_ROWS ? 2 * GEMV_TILE : GEMV_TILE;
-    const double room = GEMV_BLOCKS / 2.0 * (bytes == 2 || p->rows > 4 ? 2 : 3);
+    const int64_t tile =
+        along ? 128 : 31 * gemv_lane_outputs(p->rows, bytes); /* a pack less than a warp's: lines may shift */
+    const double room = GEMV_BLOCKS / 2.0 * gemv_resident(p->rows, bytes);
     const double blocks = up((double)outputs, (double)tile) * p->groups, w = (double)depth * (double)outputs * bytes;
     const double read = bytes / (bytes == 2 ? SPREAD_BLOCK_16 : SPREAD_BLOCK);
     const double multiplied = 2.0 * (p->rows + 1) * GEMV_BLOCKS / (along ? SPREAD_FLOP_ALONG : SPREAD_FLOP);

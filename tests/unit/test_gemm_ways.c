@@ -11,6 +11,7 @@
 #include "gemm/few_rows.h"
 #include "gemm/gemv.h"
 #include "gemm/hi_lo.h"
+#include "gemm/shallow.h"
 #include "gemm/ways.h"
 #include "gemm/wgmma.h"
 
@@ -146,6 +147,44 @@ static void gemv_has_no_more_shares_across(void **state) {
     assert_true(fewer > 1000);
 }
 
+/* Shares of few rows' products by multiply-adds cover K, and x of one fits a block's shared memory. */
+static void spread_shares_cover_k(void **state) {
+    (void)state;
+    static const ridge_dtype types[] = {RIDGE_F32, RIDGE_BF16};
+    int shared = 0, across = 0;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        const shape s = {draw(seed, 0, 1, GEMV_BATCH), draw(seed, 1, 65, 30000),
+                         draw(seed, 2, 1, 30000),      types[seed % 2],
+                         seed % 3 ? 0 : 1u << GEMM_B,  NULL};
+        const ridge_problem p = problem_of(&s, &h200);
+        const gemm_problem g = gemm_problem_of(&gemm_cuda_ways[0], &p);
+        const gemm_gemv v = gemm_gemv_of(&g);
+        if (v.plan.product != GEMV_FFMA) continue;
+        assert_true(v.us > 0 && v.plan.rows * v.plan.groups >= v.few);
+        assert_true(v.plan.each * v.plan.shares >= g.k && v.plan.each * (v.plan.shares - 1) < g.k);
+        assert_true(v.plan.each % GEMV_STEP == 0 && v.plan.each * v.plan.rows <= gemv_room(GEMV_FFMA));
+        shared += v.plan.shares > 1, across += v.plan.groups > 1;
+    }
+    assert_true(shared > 300 && across > 100);
+}
+
+/* Every group of rows of every tile of columns is in one unit, and every block has one at least. */
+static void units_of_shallow_cover_c(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        const bool halves = seed % 2;
+        const int m = draw(seed, 0, 1, 70000), n = draw(seed, 1, 1, 70000), sms = draw(seed, 2, 1, 150);
+        const gemm_shallow_units u = gemm_shallow_units_of(m, n, halves, sms);
+        const int rows = GEMM_SHALLOW_WARPS * (halves ? GEMM_SHALLOW_ROWS_16 : GEMM_SHALLOW_ROWS);
+        const int columns = halves ? GEMM_SHALLOW_COLUMNS_16 : GEMM_SHALLOW_COLUMNS;
+        assert_true(u.tiles * columns >= n && (u.tiles - 1) * columns < n);
+        assert_true(u.groups * rows >= m && (u.groups - 1) * rows < m);
+        assert_int_equal(u.count % u.tiles, 0);
+        assert_true(u.count / u.tiles * u.deep >= u.groups && (u.count / u.tiles - 1) * u.deep < u.groups);
+        assert_true(u.blocks >= 1 && u.blocks <= u.count && u.blocks <= GEMM_SHALLOW_BLOCKS * sms);
+    }
+}
+
 /* A share ends where the hi part ends at the latest: behind it is the lo part. */
 static void shares_of_hi_lo_end_with_the_part(void **state) {
     (void)state;
@@ -167,7 +206,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listed_shapes_keep_their_ways),  cmocka_unit_test(older_devices_multiply_and_add),
         cmocka_unit_test(blackwell_has_tiles_of_its_own), cmocka_unit_test(clusters_of_few_rows_cover_k),
-        cmocka_unit_test(gemv_has_no_more_shares_across), cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
+        cmocka_unit_test(gemv_has_no_more_shares_across), cmocka_unit_test(spread_shares_cover_k),
+        cmocka_unit_test(units_of_shallow_cover_c),       cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

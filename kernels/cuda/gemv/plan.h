@@ -55,6 +55,23 @@ typedef struct gemv_plan {
 /* Rows of a block: what its registers are for. */
 static inline int gemv_rows(int64_t batch) { return batch <= 1 ? 1 : batch <= 4 ? 4 : batch <= 8 ? 8 : GEMV_ROWS; }
 
+/* By multiply-adds, lines across the depth: outputs of a lane, and blocks of an SM. Of 16 bits registers do not suffice for a third
+ * block, since edges come element by element. */
+#ifdef __cplusplus
+constexpr
+#endif
+    static inline int
+    gemv_lane_outputs(int rows, int bytes) {
+    return bytes == 4 || rows == GEMV_ROWS ? 4 : 8;
+}
+#ifdef __cplusplus
+constexpr
+#endif
+    static inline int
+    gemv_resident(int rows, int bytes) {
+    return bytes == 2 || rows > 4 ? 2 : 3;
+}
+
 /* Elements of x that a block has in shared memory: two blocks of an SM fit. */
 #ifdef __cplusplus
 constexpr

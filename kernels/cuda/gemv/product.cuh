@@ -31,11 +31,10 @@ struct gemv_place {
 /* Fits an H200's registers: 64 sums at most, 48 to 96 bytes of w in flight, as many ahead. */
 template <typename T, int R>
 struct gemv_across_shape {
-    static constexpr int V = sizeof(T) == 4 || R == 16 ? 4 : 8; /* outputs of a lane */
-    /* Bytes of w under way: 16 bits have no registers for a third block, since edges come element by element. */
-    static constexpr int under_way = sizeof(T) == 4 || R == 4 ? 64 : R == 1 ? 96 : 48;
-    static constexpr int ahead = under_way / (V * (int)sizeof(T)); /* loads */
-    static constexpr int blocks = R * V > 16 || sizeof(T) == 2 ? 2 : 3;
+    static constexpr int V = gemv_lane_outputs(R, (int)sizeof(T));
+    static constexpr int under_way = sizeof(T) == 4 || R == 4 ? 64 : R == 1 ? 96 : 48; /* bytes of w */
+    static constexpr int ahead = under_way / (V * (int)sizeof(T));                     /* loads */
+    static constexpr int blocks = gemv_resident(R, (int)sizeof(T));
     static constexpr int window = 32 * V;
     static constexpr int floats = GEMV_WARPS * R * window; /* where warps' sums meet */
 };

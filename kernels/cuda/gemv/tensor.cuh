@@ -363,7 +363,7 @@ int gemv_count(const gemv_args<T> &a, bool along, const gemv_plan &plan) {
     if (along) return (a.outputs + 127) / 128;
     constexpr int V = pack_width<T>;
     if (plan.product != GEMV_FFMA) return gemv_across_tiles(a, V, 8 * V);
-    const int v = sizeof(T) == 4 || plan.rows == 16 ? 4 : 8;
+    const int v = gemv_lane_outputs(plan.rows, (int)sizeof(T));
     return gemv_across_tiles(a, v, 32 * v);
 }
 
