@@ -98,7 +98,7 @@ const ridge_command ridge_commands[] = {
      "how it was "
      "caught. Files whose names begin with honest are controls. ridge's own collection is tests/exploits, for "
      "fused_l2norm. "
-     "Status 1: a cheat was missed, or an honest kernel blamed.",
+     "Status 1: a cheat was missed, an honest kernel blamed, or one did not run.",
      "  ridge exploits fused_l2norm tests/exploits --sizes 512x1024\n", ridge_cmd_exploits, ridge_pattern_words},
     {"diff", 'i', "Compare two saved runs; status 1 if something became slower.", "BEFORE.json AFTER.json",
      "Optimized variants are compared by their speedups over the same baseline, others by their times if both runs "
