@@ -194,20 +194,33 @@ typedef struct statistics {
 
 static double normal(const statistics *s, double x) { return (x - s->mean) * s->inverse; }
 
+/* Mean and inverse deviation alone: the sums over rows ask for no more of each row. */
+static statistics centered(const double *x, int64_t n, double eps) {
+    enum { PARTS = 8 }; /* additions that do not wait for each other */
+    double sum[PARTS] = {0}, squares[PARTS] = {0};
+    statistics s = {0};
+    for (int64_t j = 0; NORM_BACK_CENTERED && j < n; j++) sum[j % PARTS] += x[j];
+    for (int p = 0; p < PARTS; p++) s.mean += sum[p] / (double)n;
+    for (int64_t j = 0; j < n; j++) squares[j % PARTS] += (x[j] - s.mean) * (x[j] - s.mean);
+    for (int p = 1; p < PARTS; p++) squares[0] += squares[p];
+    s.inverse = 1 / sqrt(squares[0] / (double)n + eps);
+    return s;
+}
+
+static double eps_of(const ridge_oracle_call *call) { return (double)(float)call->option[NORM_BACK_EPS]; }
+static double larger(double most, double value) { return value > most ? value : most; } /* a NaN is not */
+
 static statistics statistics_of(const ridge_oracle_call *call, int64_t i) {
     const int64_t n = call->whole[1];
     const double *x = call->in[NORM_BACK_X] + i * n, *dy = call->in[NORM_BACK_DY] + i * n,
                  *gamma = call->in[NORM_BACK_GAMMA];
-    statistics s = {0};
-    double squares = 0;
-    for (int64_t j = 0; NORM_BACK_CENTERED && j < n; j++) s.mean += x[j] / (double)n;
-    for (int64_t j = 0; j < n; j++) squares += (x[j] - s.mean) * (x[j] - s.mean);
-    s.inverse = 1 / sqrt(squares / (double)n + (double)(float)call->option[NORM_BACK_EPS]);
+    statistics s = centered(x, n, eps_of(call));
     for (int64_t j = 0; j < n; j++) {
         const double of = normal(&s, x[j]), g = dy[j] * gamma[j];
-        s.of_g += g / (double)n, s.of_gn += g * of / (double)n, s.gn += fabs(g * of) / (double)n;
-        s.n = fmax(s.n, fabs(of)), s.g = fmax(s.g, fabs(g)), s.centered = fmax(s.centered, fabs(x[j] - s.mean));
+        s.of_g += g, s.of_gn += g * of, s.gn += fabs(g * of);
+        s.n = larger(s.n, fabs(of)), s.g = larger(s.g, fabs(g)), s.centered = larger(s.centered, fabs(x[j] - s.mean));
     }
+    s.of_g /= (double)n, s.of_gn /= (double)n, s.gn /= (double)n;
     s.x = fabs(s.mean);
     if (!NORM_BACK_CENTERED) s.of_g = 0;
     return s;
@@ -239,7 +252,7 @@ static void sums_over_rows(const ridge_oracle_call *call) {
         if (dbeta) dbeta[c] = 0;
     }
     for (int64_t i = 0; i < call->whole[0]; i++) {
-        const statistics s = statistics_of(call, i);
+        const statistics s = centered(call->in[NORM_BACK_X] + i * n, n, eps_of(call));
         for (int64_t c = 0; c < columns; c++) {
             const int64_t at = i * n + call->row[c];
             const double dy = call->in[NORM_BACK_DY][at];

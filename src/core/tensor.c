@@ -179,13 +179,11 @@ static int exponent_of(double magnitude) {
     return (int)(bits >> 52) - 1023;
 }
 
-/* Exponent and fraction of a type of at most 16 bits, moved to where fp32 has them, are the value but for the difference of
- * the biases; that holds for subnormal numbers, too. */
+/* The value of exponent and fraction of a type of at most 16 bits. */
 static double value_of_fields(unsigned fields, int exponent_bits, int fraction_bits) {
-    const uint32_t bits = (uint32_t)fields << (23 - fraction_bits);
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return (double)f * power_of_two(128 - (1 << (exponent_bits - 1)));
+    const int bias = (1 << (exponent_bits - 1)) - 1, exponent = (int)(fields >> fraction_bits);
+    const unsigned one = 1u << fraction_bits, significand = (fields & (one - 1)) | (exponent ? one : 0);
+    return significand * power_of_two((exponent ? exponent : 1) - bias - fraction_bits);
 }
 
 /* Its inverse, of a magnitude that the type has. */
@@ -205,16 +203,20 @@ static double load_f16(uint16_t h) {
     return h >> 15 ? -magnitude : magnitude;
 }
 
-/* Rounds to `digits` significant bits, to nearest even, with the smallest normal exponent emin. Magnitudes above max
- * become infinity. A sum with 1.5 * 2^52 units of the last digit has no room for less than such a unit. */
+/* A magnitude with `digits` significant bits, rounded to nearest even, with the smallest normal exponent emin. A sum with
+ * 1.5 * 2^52 units of the last digit has no room for less than such a unit. */
+static double round_digits(double magnitude, int digits, int emin) {
+    const int exponent = exponent_of(magnitude);
+    const double units = 1.5 * power_of_two(52 + (exponent < emin ? emin : exponent) + 1 - digits);
+    return magnitude + units - units;
+}
+
+/* The same of any value; magnitudes above max become infinity. */
 static double round_to(double value, int digits, int emin, double max) {
     if (!isfinite(value) || value == 0.0) return value;
     const double magnitude = fabs(value);
     if (magnitude >= 2 * max) return copysign((double)INFINITY, value);
-    int exponent = exponent_of(magnitude);
-    if (exponent < emin) exponent = emin;
-    const double units = 1.5 * power_of_two(52 + exponent + 1 - digits);
-    const double rounded = magnitude + units - units;
+    const double rounded = round_digits(magnitude, digits, emin);
     return copysign(rounded > max ? (double)INFINITY : rounded, value);
 }
 
@@ -251,9 +253,10 @@ static unsigned store_small(double value, ridge_dtype dtype) {
     const unsigned sign = signbit(value) && t->is_signed ? 1u << (t->exponent_bits + t->fraction_bits) : 0;
     if (isnan(value) || (!t->is_signed && value < 0)) return t->exponent ? 0x7f : 7;
     if (isinf(value) && t->has_infinity) return sign | (unsigned)t->exponent;
-    const double magnitude = fmin(fabs(value), 2 * t->most); /* more than rounds to the largest */
-    const double rounded = fmin(round_to(magnitude, t->fraction_bits + 1, emin, 4 * t->most), t->most);
-    return sign | fields_of_value(rounded, t->exponent_bits, t->fraction_bits);
+    double magnitude = fabs(value);
+    if (magnitude > t->most) return sign | fields_of_value(t->most, t->exponent_bits, t->fraction_bits);
+    magnitude = round_digits(magnitude, t->fraction_bits + 1, emin); /* as the largest is a value, at most it */
+    return sign | fields_of_value(magnitude, t->exponent_bits, t->fraction_bits);
 }
 
 static double load_ue8m0(unsigned code) { return code == 0xff ? (double)NAN : power_of_two((int)code - 127); }

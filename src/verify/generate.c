@@ -15,6 +15,8 @@ typedef enum recipe {
     I32_INTEGER,
     I64_INTEGER,
     I8_INTEGER,
+    E2M1_UNIFORM,
+    E2M1_INTEGER,
     ANY_UNIFORM,
     ANY_INTEGER
 } recipe;
@@ -49,6 +51,16 @@ static inline void put_bf16(char *at, int64_t i, uint16_t v) { memcpy(at + 2 * i
 static inline void put_i32(char *at, int64_t i, int32_t v) { memcpy(at + 4 * i, &v, sizeof v); }
 static inline void put_i64(char *at, int64_t i, int64_t v) { memcpy(at + 8 * i, &v, sizeof v); }
 static inline void put_i8(char *at, int64_t i, int8_t v) { memcpy(at + i, &v, sizeof v); }
+
+/* The code of four bits that ridge_store gives: what is halfway goes to the even one. */
+static inline unsigned e2m1_of(float v) {
+    const float m = fabsf(v);
+    const int code = (m > 0.25F) + (m >= 0.75F) + (m > 1.25F) + (m >= 1.75F) + (m > 2.5F) + (m >= 3.5F) + (m > 5);
+    return (unsigned)code | (v < 0 ? 8 : 0);
+}
+static inline void put_two_e2m1(char *at, int64_t i, float low, float high) {
+    at[i] = (char)(unsigned char)(e2m1_of(low) | e2m1_of(high) << 4);
+}
 
 /* Types of scales take magnitudes, and 1 where that is zero. */
 static inline void put_any(char *at, ridge_dtype dtype, int64_t i, float v) {
@@ -89,6 +101,16 @@ __attribute__((always_inline)) static inline void block_body(const stream *s, ui
         case I8_INTEGER:
             for (int i = 0; i < n; i++)
                 put_i8(at, i, (int8_t)integer_of(ridge_random32(key, j + (uint32_t)i), range, low));
+            break;
+        case E2M1_UNIFORM: /* lines of packed elements are even */
+            for (int i = 0; i < n / 2; i++)
+                put_two_e2m1(at, i, shift + scale * unit_of(ridge_random32(key, j + 2 * (uint32_t)i)),
+                             shift + scale * unit_of(ridge_random32(key, j + 2 * (uint32_t)i + 1)));
+            break;
+        case E2M1_INTEGER:
+            for (int i = 0; i < n / 2; i++)
+                put_two_e2m1(at, i, (float)integer_of(ridge_random32(key, j + 2 * (uint32_t)i), range, low),
+                             (float)integer_of(ridge_random32(key, j + 2 * (uint32_t)i + 1), range, low));
             break;
         case ANY_UNIFORM:
             for (int i = 0; i < n; i++)
@@ -138,6 +160,15 @@ static float weight_scale(int64_t extent) {
     return scale;
 }
 
+static recipe float_recipe(ridge_dtype dtype, bool integers) {
+    switch (dtype) {
+        case RIDGE_F32: return integers ? F32_INTEGER : F32_UNIFORM;
+        case RIDGE_BF16: return integers ? BF16_INTEGER : BF16_UNIFORM;
+        case RIDGE_E2M1: return integers ? E2M1_INTEGER : E2M1_UNIFORM;
+        default: return integers ? ANY_INTEGER : ANY_UNIFORM;
+    }
+}
+
 static stream stream_of(const ridge_operands *ops, int tensor) {
     const ridge_tensor_spec *spec = &ops->target->in[tensor];
     stream s = {.dtype = ridge_spec_dtype(spec, &ops->c), .seed = ridge_random(ops->seed, (uint64_t)tensor)};
@@ -160,16 +191,15 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
         s.recipe = I64_INTEGER;
     else if (s.dtype == RIDGE_I8)
         s.recipe = I8_INTEGER;
-    else if (ops->kind == RIDGE_EXACT || spec->fill == RIDGE_FILL_INDEX)
-        s.recipe = s.dtype == RIDGE_F32 ? F32_INTEGER : s.dtype == RIDGE_BF16 ? BF16_INTEGER : ANY_INTEGER;
     else
-        s.recipe = s.dtype == RIDGE_F32 ? F32_UNIFORM : s.dtype == RIDGE_BF16 ? BF16_UNIFORM : ANY_UNIFORM;
+        s.recipe = float_recipe(s.dtype, ops->kind == RIDGE_EXACT || spec->fill == RIDGE_FILL_INDEX);
     return s;
 }
 
 ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor) {
     const stream s = stream_of(ops, tensor);
-    const bool uniform = s.recipe == F32_UNIFORM || s.recipe == BF16_UNIFORM || s.recipe == ANY_UNIFORM;
+    const bool uniform = s.recipe == F32_UNIFORM || s.recipe == BF16_UNIFORM || s.recipe == E2M1_UNIFORM ||
+                         s.recipe == ANY_UNIFORM;
     const bool ends = ops->target->in[tensor].fill == RIDGE_FILL_ENDS;
     return (ridge_recipe){.seed = s.seed,
                           .integer = !uniform,

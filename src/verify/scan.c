@@ -256,10 +256,14 @@ static uint64_t largest_4(const char *at, int64_t n, int32_t exponent) {
 }
 
 static double largest_any(const ridge_view *view, const ridge_view_run *run) {
-    double largest = 0;
-    for (int64_t i = 0; i < run->n; i++) {
-        double v = fabs(ridge_load(run->at, view->dtype, run->skip + i));
-        if (isfinite(v) && v > largest) largest = v;
+    double largest = 0, values[STEP];
+    for (int64_t i = 0, part; i < run->n; i += part) {
+        part = run->n - i < STEP ? run->n - i : STEP;
+        ridge_view_load(view, run->first + i, part, values);
+        for (int64_t k = 0; k < part; k++) {
+            const double v = fabs(values[k]);
+            if (isfinite(v) && v > largest) largest = v;
+        }
     }
     return largest;
 }

@@ -86,11 +86,30 @@ static void load_bf16(const char *p, int64_t n, double *values) {
     }
 }
 
+/* Codes of four bits, by a table of their values. */
+static void load_halves_of_bytes(const char *at, ridge_dtype dtype, int skip, int64_t n, double *values) {
+    double of[16];
+    for (int code = 0; code < 16; code++) of[code] = ridge_load(&(unsigned char){(unsigned char)code}, dtype, 0);
+    for (int64_t i = skip; i < skip + n; i++) *values++ = of[(unsigned char)at[i >> 1] >> (i & 1 ? 4 : 0) & 15];
+}
+
+/* Codes of eight bits likewise. */
+static void load_bytes(const char *at, ridge_dtype dtype, int64_t n, double *values) {
+    double of[256];
+    for (int code = 0; code < 256; code++) of[code] = ridge_load(&(unsigned char){(unsigned char)code}, dtype, 0);
+    for (int64_t i = 0; i < n; i++) values[i] = of[(unsigned char)at[i]];
+}
+
 static void load_run(const ridge_view *view, const char *at, int skip, int64_t n, double *values) {
+    const bool pays = n > 1024; /* to make a table */
     if (view->dtype == RIDGE_F32)
         load_f32(at, n, values);
     else if (view->dtype == RIDGE_BF16)
         load_bf16(at, n, values);
+    else if (pays && ridge_dtype_is_packed(view->dtype))
+        load_halves_of_bytes(at, view->dtype, skip, n, values);
+    else if (pays && view->size == 1)
+        load_bytes(at, view->dtype, n, values);
     else
         for (int64_t i = 0; i < n; i++) values[i] = ridge_load(at, view->dtype, skip + i);
 }

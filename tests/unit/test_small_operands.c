@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/dtype.h"
+#include "core/random.h"
 #include "verify/check.h"
 #include "verify/scan.h"
 #include "verify/verify.h"
@@ -97,6 +98,40 @@ static void fills_do_not_depend_on_the_layout(void **state) {
         }
 }
 
+/* Long runs are loaded by a table of codes, and e2m1 is filled by one of bounds. */
+/* An element of random or exact fills, as generate.c documents them. */
+static double element_of(const ridge_recipe *recipe, int64_t i) {
+    const uint64_t key = ridge_random32_key(recipe->seed, (uint64_t)i / RIDGE_RANDOM_BLOCK);
+    const uint32_t hash = ridge_random32(key, (uint32_t)(i % RIDGE_RANDOM_BLOCK));
+    if (recipe->integer) return (double)(((uint64_t)hash * recipe->range) >> 32) + recipe->low;
+    return (double)(2 * ((int32_t)(hash >> 8) - (1 << 23)) + 1) * 0x1p-24 * (double)recipe->scale;
+}
+
+static void tables_agree(ridge_dtype dtype, ridge_fill_kind kind) {
+    static double values[3 * 2050];
+    reversal r;
+    reversal_of(dtype, &r);
+    ridge_operands *ops =
+        operands_new(&r.target, (ridge_case){.dim = {3, 2050}, .dtype = RIDGE_F32}, (ridge_layout){0});
+    ridge_operands_fill(ops, kind, 5, NULL);
+    const ridge_recipe recipe = ridge_operands_recipe(ops, 0);
+    const ridge_view view = ridge_operands_view(ops, 0);
+    ridge_view_load(&view, 0, view.elements, values);
+    for (int64_t i = 0; i < view.elements; i++) {
+        unsigned char rounded = 0;
+        assert_true(values[i] == ridge_load(ridge_data(&ops->in[0]), dtype, i));
+        ridge_store(&rounded, RIDGE_E2M1, 0, element_of(&recipe, i));
+        assert_true(dtype != RIDGE_E2M1 || values[i] == ridge_load(&rounded, RIDGE_E2M1, 0));
+    }
+    operands_delete(ops);
+}
+
+/* Long runs are loaded by a table of codes, and e2m1 is filled by bounds of its codes. */
+static void tables_say_what_single_elements_do(void **state) {
+    (void)state;
+    for (int k = 0; k < TYPES; k++) tables_agree(types[k], RIDGE_EXACT), tables_agree(types[k], RIDGE_RANDOM);
+}
+
 static void what_is_unwritten_is_found(void **state) {
     (void)state;
     for (int k = 0; k < TYPES; k++)
@@ -168,6 +203,7 @@ static void odd_rows_of_pairs_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fills_do_not_depend_on_the_layout),
+        cmocka_unit_test(tables_say_what_single_elements_do),
         cmocka_unit_test(what_is_unwritten_is_found),
         cmocka_unit_test(mutants_are_caught),
         cmocka_unit_test(odd_rows_of_pairs_are_refused),
