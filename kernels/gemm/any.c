@@ -10,6 +10,10 @@ static const double CYCLES = 1700, WIDENED = 1.25;
 /* Cycles more of an element that leaves alone, where C's lines begin between packs of four. */
 static const double APART = 0.6;
 
+double gemm_any_us(const gemm_problem *g, double cycles) {
+    return cycles / CYCLES * (ridge_dtype_size(g->dtype) == 2 ? WIDENED : 1);
+}
+
 double gemm_any_cost(const gemm_problem *g) {
     const any_limits device = {
         .processors = g->here.sm_count > 0 ? g->here.sm_count : 1, .clusters = g->here.sm >= 90, .shared = 227 * 1024};
@@ -20,8 +24,7 @@ double gemm_any_cost(const gemm_problem *g) {
     const bool apart = g->c.line % 4 != 0 || g->c.offset % (4 * bytes) != 0;
     const double turns = ceil(any_tiles_of(tiles.tiles, rows, g->n) / device.processors);
     const double stores = apart ? turns * APART * fmin(side, (double)rows) * fmin(side, (double)g->n) : 0;
-    return (any_cycles(&device, tiles, (double)rows, (double)g->n, g->k) + stores) / CYCLES *
-           (ridge_dtype_size(g->dtype) == 2 ? WIDENED : 1);
+    return gemm_any_us(g, any_cycles(&device, tiles, (double)rows, (double)g->n, g->k) + stores);
 }
 
 ridge_plan gemm_any_plan(const ridge_way *way, const ridge_problem *p) {

@@ -4,7 +4,9 @@
 
 #include "gemm/problem.h"
 
-double gemm_any_cost(const gemm_problem *g); /* microseconds */
+/* Microseconds: of so many cycles of such kernels, and of the product. */
+double gemm_any_us(const gemm_problem *g, double cycles);
+double gemm_any_cost(const gemm_problem *g);
 ridge_plan gemm_any_plan(const ridge_way *way, const ridge_problem *p);
 
 #endif

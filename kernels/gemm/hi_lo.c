@@ -1,13 +1,19 @@
 #include "gemm/hi_lo.h"
 
+#include <math.h>
+
 #include "cuda/gemm/split.h"
 #include "cuda/host/scratch.h"
 #include "gemm/wgmma.h"
 
 /* Of a Hopper GPU: bytes a microsecond, read and written, and microseconds of a launch that overlaps the one before. */
 static const double DRAM = 4.2e6, LAUNCH = 1.5;
-/* K from which on split.cuh reads an operand twice. */
+/* K from which on split.cuh reads an operand twice; bytes a microsecond then. */
 enum { DEEP_COLUMNS = 1024, DEEP_LINES = 4096 };
+static const double DRAM_TWICE = 2.6e6;
+/* A line along K has so many threads that DEEP_LINES elements are under way: microseconds of these, read twice, and the lines
+ * that an SM has at a time. */
+static const double TRIP = 4.3, RESIDENT_LINES = 4;
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
@@ -39,10 +45,24 @@ static const char *refusal_of(const gemm_tile *t, const gemm_problem *g) {
     return t->split && gemm_shares(t, g) < 2 ? "where tiles are fewer than SMs, and K is long enough" : NULL;
 }
 
+static bool is_read_twice(bool along_k, int64_t k) { return k > (along_k ? DEEP_LINES : DEEP_COLUMNS); }
+
 /* Bytes read to make the parts of one operand: twice where K is long. */
 static double read_of(bool along_k, int64_t lines, int64_t k) {
-    const double once = 4.0 * (double)lines * (double)k;
-    return k > (along_k ? DEEP_LINES : DEEP_COLUMNS) ? 2 * once : once;
+    return (is_read_twice(along_k, k) ? 2 : 1) * 4.0 * (double)lines * (double)k;
+}
+
+/* Microseconds of the trips along the lines of one operand. */
+static double trips_of(const gemm_problem *g, bool along_k, int64_t lines) {
+    if (!along_k || !is_read_twice(along_k, g->k)) return 0;
+    const double turns = (double)lines / (RESIDENT_LINES * g->here.sm_count);
+    return TRIP * ceil((double)g->k / DEEP_LINES) * fmax(turns, 1);
+}
+
+/* Both operands are made parts in one launch. */
+static double us_of_parts(const gemm_problem *g, double bytes) {
+    const bool a = g->a.step == 1, b = g->b.step != 1, twice = is_read_twice(a, g->k) || is_read_twice(b, g->k);
+    return fmax(bytes / (twice ? DRAM_TWICE : DRAM), fmax(trips_of(g, a, g->m), trips_of(g, b, g->n)));
 }
 
 ridge_plan gemm_hi_lo_plan_of(const gemm_tile *t, const gemm_problem *g) {
@@ -52,7 +72,7 @@ ridge_plan gemm_hi_lo_plan_of(const gemm_tile *t, const gemm_problem *g) {
     const double parts = bytes_of_parts(t) * (double)at.padded * ((double)g->m + (double)g->n);
     const double sums = at.shares > 1 ? 4.0 * (double)g->m * (double)gemm_share_line(g->n) * at.shares : 0;
     const double read = read_of(g->a.step == 1, g->m, g->k) + read_of(g->b.step != 1, g->n, g->k);
-    plan.us = 3 * LAUNCH + (read + parts) / DRAM + gemm_tile_cost(t, g);
+    plan.us = 3 * LAUNCH + us_of_parts(g, read + parts) + gemm_tile_cost(t, g);
     plan.scratch = at.bytes;
     plan.traffic = (ridge_traffic){.read = read + parts + sums, .written = parts + sums + gemm_bytes_written(g)};
     plan.arithmetic = (ridge_arithmetic){RIDGE_F16, t->products};

@@ -2,6 +2,7 @@
 #include "gemm/ways.h"
 
 #include "gemm/any.h"
+#include "gemm/any_shares.h"
 #include "gemm/copied.h"
 #include "gemm/few_rows.h"
 #include "gemm/gemv.h"
@@ -49,6 +50,7 @@ RIDGE_CUDA_DECLARE(gemm_cuda_gemv);
 RIDGE_CUDA_DECLARE(gemm_cuda_shallow);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
 RIDGE_CUDA_DECLARE(gemm_cuda_any);
+RIDGE_CUDA_DECLARE(gemm_cuda_any_shares);
 
 /* A line of a list in tiles.h, for a way with this plan, on devices of this capability alone; number: see problem.h. */
 #define TILE_WAY(number_, capability_, plan_, products_, name_, columns_, stages_, cluster_m_, cluster_n_, split_, \
@@ -92,6 +94,12 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any);
      .plan = gemm_shallow_plan,                       \
      .run = RIDGE_CUDA(gemm_cuda_shallow),            \
      .number = number_},
+#define ANY_SHARES_WAY(number_)                              \
+    {.name = "any_shares",                                   \
+     .idea = "fp32 multiply-adds, few tiles in shares of K", \
+     .plan = gemm_any_shares_plan,                           \
+     .run = RIDGE_CUDA(gemm_cuda_any_shares),                \
+     .number = number_},
 #define ANY_WAY(number_)                                 \
     {.name = "any",                                      \
      .idea = "fp32 multiply-adds, operands as they lie", \
@@ -113,13 +121,14 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
      .below = 91,
      .plan = gemm_copied_plan,
      .run = RIDGE_CUDA(gemm_cuda_copied)},
-    ANY_WAY(GEMM_PLAIN) /* */
+    ANY_SHARES_WAY(GEMM_PLAIN) /* */
+    ANY_WAY(GEMM_PLAIN)        /* */
 };
 
 const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
     GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) GEMM_HI_TILES(HI_TERMS_WAY)
         GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS) GEMV_WAY(GEMM_WITH_TERMS)
-            SHALLOW_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
+            SHALLOW_WAY(GEMM_WITH_TERMS) ANY_SHARES_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
 };
 
 const ridge_way *gemm_cuda_quickest(const ridge_problem *p, ridge_plan *plan) {

@@ -198,8 +198,8 @@ static stream stream_of(const ridge_operands *ops, int tensor) {
 
 ridge_recipe ridge_operands_recipe(const ridge_operands *ops, int tensor) {
     const stream s = stream_of(ops, tensor);
-    const bool uniform = s.recipe == F32_UNIFORM || s.recipe == BF16_UNIFORM || s.recipe == E2M1_UNIFORM ||
-                         s.recipe == ANY_UNIFORM;
+    const bool uniform =
+        s.recipe == F32_UNIFORM || s.recipe == BF16_UNIFORM || s.recipe == E2M1_UNIFORM || s.recipe == ANY_UNIFORM;
     const bool ends = ops->target->in[tensor].fill == RIDGE_FILL_ENDS;
     return (ridge_recipe){.seed = s.seed,
                           .integer = !uniform,

@@ -202,10 +202,8 @@ static void odd_rows_of_pairs_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fills_do_not_depend_on_the_layout),
-        cmocka_unit_test(tables_say_what_single_elements_do),
-        cmocka_unit_test(what_is_unwritten_is_found),
-        cmocka_unit_test(mutants_are_caught),
+        cmocka_unit_test(fills_do_not_depend_on_the_layout), cmocka_unit_test(tables_say_what_single_elements_do),
+        cmocka_unit_test(what_is_unwritten_is_found),        cmocka_unit_test(mutants_are_caught),
         cmocka_unit_test(odd_rows_of_pairs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
