@@ -1,10 +1,13 @@
 #include "gemm/any_shares.h"
 
+#include <math.h>
+
 #include "gemm/any.h"
 #include "gemm/wgmma.h"
 
-/* Of an H200: bytes a microsecond of sums, there and back, and microseconds of the launch that adds them. */
-static const double SUMS = 2e6, LAUNCH = 3;
+/* Of an H200: bytes a microsecond of sums, there and back; microseconds of the launch that adds them, and of the beginning
+ * and the end of each block that an SM has in its turn. */
+static const double SUMS = 4.2e6, LAUNCH = 1.5, TURN = 1.2;
 
 /* Shares with these tiles: so many that their blocks are `turns` an SM. */
 static any_split split_with(const gemm_problem *g, any_tiles tiles, int turns) {
@@ -48,7 +51,8 @@ ridge_plan gemm_any_shares_plan(const ridge_way *way, const ridge_problem *p) {
     const gemm_any_shares shares = gemm_any_shares_of(&g);
     if (shares.split.shares < 2) return (ridge_plan){.refusal = "where tiles are fewer than SMs, and K is long enough"};
     const double sums = (double)shares.bytes;
-    return (ridge_plan){.us = shares.us,
+    const double blocks = any_tiles_of(shares.split.tiles, g.m, g.n) * shares.split.shares;
+    return (ridge_plan){.us = shares.us + TURN * ceil(blocks / g.here.sm_count),
                         .scratch = shares.bytes,
                         .traffic = {.read = gemm_bytes_read(&g) + sums, .written = gemm_bytes_written(&g) + sums}};
 }

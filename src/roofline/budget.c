@@ -94,7 +94,7 @@ static const double overrun = 4;
 static double least_rounds_s(const ridge_planned *p) { return p->least_rounds * p->forecast.round_s; }
 
 static double correction(const ridge_budget *b, ridge_backend backend) {
-    return (prior_s + b->taken_s[backend]) / (prior_s + b->forecast_s[backend]);
+    return exp(b->log_s[backend] / (prior_s + b->forecast_s[backend]));
 }
 
 double ridge_budget_least_s(const ridge_budget *b, const ridge_planned *p) {
@@ -103,9 +103,11 @@ double ridge_budget_least_s(const ridge_budget *b, const ridge_planned *p) {
 
 void ridge_budget_learn(ridge_budget *b, const ridge_planned *p) {
     if (p->rounds < 1 || !(p->rounds_s >= 0 && p->rounds_s <= p->taken_s)) return;
-    double *forecast = &b->forecast_s[p->backend], *taken = &b->taken_s[p->backend];
-    *forecast = memory * *forecast + p->forecast.checks_s + least_rounds_s(p);
-    *taken = memory * *taken + p->taken_s - p->rounds_s + p->rounds_s / p->rounds * p->least_rounds;
+    const double forecast = p->forecast.checks_s + least_rounds_s(p);
+    const double taken = p->taken_s - p->rounds_s + p->rounds_s / p->rounds * p->least_rounds;
+    if (!(forecast > 0 && taken > 0)) return;
+    b->forecast_s[p->backend] = memory * b->forecast_s[p->backend] + forecast;
+    b->log_s[p->backend] = memory * b->log_s[p->backend] + forecast * log(taken / forecast);
 }
 
 typedef struct cost {

@@ -45,9 +45,9 @@ typedef struct ridge_budget {
     double within_s; /* 0: there is no budget */
     ridge_planned *cases;
     int n;
-    /* Of finished cases, by backend: forecast and taken seconds of checks and least rounds, the last ones weighing
-     * most. */
-    double forecast_s[RIDGE_BACKEND_COUNT], taken_s[RIDGE_BACKEND_COUNT];
+    /* Of finished cases, by backend, the last ones weighing most: forecast seconds of checks and least rounds, and by these the
+     * logarithms of how many times as long they took. One case whose forecast is far off says little of the others. */
+    double forecast_s[RIDGE_BACKEND_COUNT], log_s[RIDGE_BACKEND_COUNT];
 } ridge_budget;
 
 /* Seconds of a case's checks and least rounds, corrected by what finished cases took. */

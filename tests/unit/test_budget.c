@@ -113,6 +113,18 @@ static void finished_cases_correct_the_others_of_their_backend(void **state) {
     assert_true(ridge_budget_least_s(&b, &cases[1]) == before);
 }
 
+/* A forecast that is far off, as of a case whose operands are large, does not pass over all others. */
+static void one_wrong_forecast_says_little_of_the_others(void **state) {
+    ridge_planned cases[] = {planned(2, 1), planned(1, 1), planned(1, 1)};
+    ridge_budget b = {.cases = cases, .n = 3};
+    (void)state;
+    finish(&b, 0, 30);
+    assert_true(ridge_budget_least_s(&b, &cases[1]) < 2 * 5);
+    finish(&b, 1, 1);
+    finish(&b, 1, 1);
+    assert_true(ridge_budget_least_s(&b, &cases[2]) < 2 * 3);
+}
+
 static double drawn(uint64_t *seed, double below) { return below * (double)(ridge_random(1, (*seed)++) % 1000) / 1000; }
 
 /* Whatever the cases, where each takes what was forecast and its share: the time is kept, every case is decided on, and
@@ -217,6 +229,7 @@ int main(void) {
         cmocka_unit_test(the_longest_are_passed_over_and_have_a_second_chance),
         cmocka_unit_test(no_time_starts_nothing),
         cmocka_unit_test(finished_cases_correct_the_others_of_their_backend),
+        cmocka_unit_test(one_wrong_forecast_says_little_of_the_others),
         cmocka_unit_test(the_time_is_kept),
         cmocka_unit_test(forecasts_follow_work_and_ceilings),
         cmocka_unit_test(forecasts_are_no_floor),

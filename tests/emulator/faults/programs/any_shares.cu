@@ -39,6 +39,7 @@ static long product_of(const char *name, any_split split, int m, int n, int k) {
 }
 
 int main(void) {
-    return product_of("medium", {ANY_MEDIUM, 3, 64}, 71, 67, 160) + product_of("small", {ANY_SMALL, 2, 256}, 19, 21, 300) >
+    return product_of("medium", {ANY_MEDIUM, 3, 64}, 71, 67, 160) +
+               product_of("small", {ANY_SMALL, 2, 256}, 19, 21, 300) >
            0;
 }
