@@ -12,10 +12,11 @@ static const double SUMS = 4.2e6, LAUNCH = 1.5, TURN = 1.2;
 /* Shares with these tiles: so many that their blocks are `turns` an SM. */
 static any_split split_with(const gemm_problem *g, any_tiles tiles, int turns) {
     const int64_t turn = any_tilings[tiles].turn;
-    const int64_t room = (int64_t)((double)turns * g->here.sm_count / any_tiles_of(tiles, g->m, g->n));
+    const double alone = any_tiles_of(tiles, g->m, g->n);
+    const int64_t room = (int64_t)((double)turns * g->here.sm_count / alone);
     const int64_t shares = room < ANY_SPLIT_MOST ? room : ANY_SPLIT_MOST;
     any_split split = {tiles, 1, g->k};
-    if (shares < 2) return split;
+    if (shares < 2 || alone >= g->here.sm_count) return split;
     split.each = ((g->k + shares - 1) / shares + turn - 1) / turn * turn;
     split.shares = (int)((g->k + split.each - 1) / split.each);
     return split;

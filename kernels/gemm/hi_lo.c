@@ -59,10 +59,18 @@ static double trips_of(const gemm_problem *g, bool along_k, int64_t lines) {
     return TRIP * ceil((double)g->k / DEEP_LINES) * fmax(turns, 1);
 }
 
-/* Both operands are made parts in one launch. */
-static double us_of_parts(const gemm_problem *g, double bytes) {
-    const bool a = g->a.step == 1, b = g->b.step != 1, twice = is_read_twice(a, g->k) || is_read_twice(b, g->k);
-    return fmax(bytes / (twice ? DRAM_TWICE : DRAM), fmax(trips_of(g, a, g->m), trips_of(g, b, g->n)));
+/* Both operands are made parts in one launch. bytes_of_element: of its parts. */
+static double us_of_parts(const gemm_problem *g, const gemm_hi_lo *at, double bytes_of_element) {
+    const bool along[] = {g->a.step == 1, g->b.step != 1};
+    const int64_t lines[] = {g->m, g->n};
+    double bytes_us = 0, trips = 0;
+    for (int i = 0; i < 2; i++) {
+        const double bytes =
+            read_of(along[i], lines[i], g->k) + bytes_of_element * (double)at->padded * (double)lines[i];
+        bytes_us += bytes / (is_read_twice(along[i], g->k) ? DRAM_TWICE : DRAM);
+        trips = fmax(trips, trips_of(g, along[i], lines[i]));
+    }
+    return fmax(bytes_us, trips);
 }
 
 ridge_plan gemm_hi_lo_plan_of(const gemm_tile *t, const gemm_problem *g) {
@@ -72,7 +80,7 @@ ridge_plan gemm_hi_lo_plan_of(const gemm_tile *t, const gemm_problem *g) {
     const double parts = bytes_of_parts(t) * (double)at.padded * ((double)g->m + (double)g->n);
     const double sums = at.shares > 1 ? 4.0 * (double)g->m * (double)gemm_share_line(g->n) * at.shares : 0;
     const double read = read_of(g->a.step == 1, g->m, g->k) + read_of(g->b.step != 1, g->n, g->k);
-    plan.us = 3 * LAUNCH + us_of_parts(g, read + parts) + gemm_tile_cost(t, g);
+    plan.us = 3 * LAUNCH + us_of_parts(g, &at, bytes_of_parts(t)) + gemm_tile_cost(t, g);
     plan.scratch = at.bytes;
     plan.traffic = (ridge_traffic){.read = read + parts + sums, .written = parts + sums + gemm_bytes_written(g)};
     plan.arithmetic = (ridge_arithmetic){RIDGE_F16, t->products};
