@@ -16,7 +16,7 @@ static any_split split_with(const gemm_problem *g, any_tiles tiles, int turns) {
     const int64_t room = (int64_t)((double)turns * g->here.sm_count / alone);
     const int64_t shares = room < ANY_SPLIT_MOST ? room : ANY_SPLIT_MOST;
     any_split split = {tiles, 1, g->k};
-    if (shares < 2 || alone >= g->here.sm_count) return split;
+    if (shares < 2 || alone >= g->here.sm_count || g->k < 1) return split;
     split.each = ((g->k + shares - 1) / shares + turn - 1) / turn * turn;
     split.shares = (int)((g->k + split.each - 1) / split.each);
     return split;

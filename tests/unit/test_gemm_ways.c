@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/random.h"
+#include "gemm/any_shares.h"
 #include "gemm/few_rows.h"
 #include "gemm/gemv.h"
 #include "gemm/hi_lo.h"
@@ -168,6 +169,23 @@ static void spread_shares_cover_k(void **state) {
     assert_true(shared > 300 && across > 100);
 }
 
+/* Shares by multiply-adds cover K, none is empty, and they are made for fewer tiles than SMs alone; a K of 0 has none. */
+static void shares_of_any_cover_k(void **state) {
+    (void)state;
+    int shared = 0;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        gemm_problem g = drawn(seed, seed % 2 ? RIDGE_F32 : RIDGE_F16, 2000);
+        if (seed % 10 == 0) g.k = 0;
+        const any_split split = gemm_any_shares_of(&g).split;
+        if (split.shares < 2) continue;
+        assert_true(g.k > 0 && split.each % any_tilings[split.tiles].turn == 0);
+        assert_true(split.each * split.shares >= g.k && split.each * (split.shares - 1) < g.k);
+        assert_true(any_tiles_of(split.tiles, g.m, g.n) < h200.sm_count && split.shares <= ANY_SPLIT_MOST);
+        shared++;
+    }
+    assert_true(shared > 300);
+}
+
 /* Every group of rows of every tile of columns is in one unit, and every block has one at least. */
 static void units_of_shallow_cover_c(void **state) {
     (void)state;
@@ -204,10 +222,11 @@ static void shares_of_hi_lo_end_with_the_part(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_shapes_keep_their_ways),  cmocka_unit_test(older_devices_multiply_and_add),
-        cmocka_unit_test(blackwell_has_tiles_of_its_own), cmocka_unit_test(clusters_of_few_rows_cover_k),
-        cmocka_unit_test(gemv_has_no_more_shares_across), cmocka_unit_test(spread_shares_cover_k),
-        cmocka_unit_test(units_of_shallow_cover_c),       cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
+        cmocka_unit_test(listed_shapes_keep_their_ways),     cmocka_unit_test(older_devices_multiply_and_add),
+        cmocka_unit_test(blackwell_has_tiles_of_its_own),    cmocka_unit_test(clusters_of_few_rows_cover_k),
+        cmocka_unit_test(gemv_has_no_more_shares_across),    cmocka_unit_test(spread_shares_cover_k),
+        cmocka_unit_test(units_of_shallow_cover_c),          cmocka_unit_test(shares_of_any_cover_k),
+        cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
