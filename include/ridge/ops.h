@@ -70,7 +70,7 @@ RIDGE_API const char *ridge_context_last_way(const ridge_context *context);
  * Exception: where the target works in place, an output may be an input itself (same address, shape, strides and type).
  * The results are then bit-identical to those of an out-of-place call with the same alignment. In-place operations:
  *     ridge_l2norm, ridge_softmax, ridge_layer_norm_gelu, ridge_rms_norm_silu   y may be x
- *     ridge_layer_norm, ridge_rms_norm, target l2_norm                         y may be x
+ *     ridge_layer_norm, ridge_rms_norm, ridge_l2_norm                          y may be x
  *     ridge_scaled_softmax; ridge_masked_softmax                               y may be x; and mask
  *     ridge_add_layer_norm, ridge_add_rms_norm                                 y and sum may be x and residual
  *     targets vertical_fusion, compute_bound: y may be x; memory_bound: y may be x or z
@@ -239,6 +239,9 @@ typedef struct ridge_norm_options {
 RIDGE_API ridge_status ridge_layer_norm(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
                                         const DLTensor *beta, const ridge_norm_options *options, const DLTensor *y,
                                         ridge_error *error);
+/* y = activation(x / max(||x||, eps)); options NULL: 1e-12, none */
+RIDGE_API ridge_status ridge_l2_norm(ridge_context *context, const DLTensor *x, const ridge_norm_options *options,
+                                     const DLTensor *y, ridge_error *error);
 /* y = activation(x / sqrt(mean of x^2 + eps) gamma) */
 RIDGE_API ridge_status ridge_rms_norm(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
                                       const ridge_norm_options *options, const DLTensor *y, ridge_error *error);
@@ -251,7 +254,7 @@ RIDGE_API ridge_status ridge_add_rms_norm(ridge_context *context, const DLTensor
                                           const DLTensor *gamma, const ridge_norm_options *options, const DLTensor *y,
                                           const DLTensor *sum, ridge_error *error);
 
-/* Gradients of both without an activation, eps as there; n is x normalized, g = dy gamma, means are of each row
+/* Gradients of layer norm and RMS norm without an activation, eps as there; n is x normalized, g = dy gamma, means are of each row
  *     dx = (g - mean(g) - n mean(g n)) / sqrt(var + eps) + dsum      of an RMS norm without mean(g)
  *     dgamma = sum over rows of dy n      dbeta = sum over rows of dy      f32
  * dsum: NULL, or what reaches x beside the norm; of add_layer_norm and add_rms_norm, x is their sum. */
@@ -262,6 +265,10 @@ RIDGE_API ridge_status ridge_layer_norm_backward(ridge_context *context, const D
 RIDGE_API ridge_status ridge_rms_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *gamma,
                                                const DLTensor *dy, const DLTensor *dsum, double eps, const DLTensor *dx,
                                                const DLTensor *dgamma, ridge_error *error);
+/* Gradient of an l2 norm without an activation, eps as there; z = x / max(||x||, eps); all of one type
+ *     dx = (dy - z sum(z dy)) / ||x||, or dy / eps where ||x|| < eps */
+RIDGE_API ridge_status ridge_l2_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *dy, double eps,
+                                              const DLTensor *dx, ridge_error *error);
 
 /* ---- forms of softmax: x, mask, y: [rows, cols] of one type -------------------------------------------------- */
 

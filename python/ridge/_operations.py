@@ -50,6 +50,16 @@ def rms_norm(x, gamma, eps=1e-5, activation="none", **how):
     return _norm("rms_norm", x, [gamma], eps, activation, how)
 
 
+def l2_norm(x, eps=1e-12, activation="none", **how):
+    """activation of x / max(|x|, eps) of each row of x [..., cols], |x| the root of its sum of squares."""
+    return _norm("l2_norm", x, [], eps, activation, how)
+
+
+def l2_norm_backward(x, dy, eps=1e-12, **how):
+    """dx of l2_norm without an activation, from its argument and dy."""
+    return run("l2_norm_backward", [x, dy], [same(x)], how, [eps])
+
+
 def _norm_backward(target, x, gamma, dy, dsum, eps, how):
     sums = [output(x, tuple(gamma.shape), None, "float32")] * (2 if target == "layer_norm_backward" else 1)
     return run(target, [x, gamma, dy, dsum], [same(x), *sums], how, [eps])

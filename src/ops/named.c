@@ -162,6 +162,12 @@ ridge_status ridge_rms_norm(ridge_context *context, const DLTensor *x, const DLT
     return apply(context, "rms_norm", in, 2, &y, 1, norm_values(options).value, error);
 }
 
+ridge_status ridge_l2_norm(ridge_context *context, const DLTensor *x, const ridge_norm_options *options,
+                           const DLTensor *y, ridge_error *error) {
+    static const ridge_norm_options defaults = {1e-12, RIDGE_ACTIVATION_NONE};
+    return apply(context, "l2_norm", &x, 1, &y, 1, norm_values(options ? options : &defaults).value, error);
+}
+
 ridge_status ridge_add_layer_norm(ridge_context *context, const DLTensor *x, const DLTensor *residual,
                                   const DLTensor *gamma, const DLTensor *beta, const ridge_norm_options *options,
                                   const DLTensor *y, const DLTensor *sum, ridge_error *error) {
@@ -191,6 +197,12 @@ ridge_status ridge_layer_norm_backward(ridge_context *context, const DLTensor *x
                                        const DLTensor *dgamma, const DLTensor *dbeta, ridge_error *error) {
     const DLTensor *const in[] = {x, gamma, dy, dsum ? dsum : &nothing}, *const out[] = {dx, dgamma, dbeta};
     return apply(context, "layer_norm_backward", in, 4, out, 3, (option_values){{eps}}.value, error);
+}
+
+ridge_status ridge_l2_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *dy, double eps,
+                                    const DLTensor *dx, ridge_error *error) {
+    const DLTensor *const in[] = {x, dy};
+    return apply(context, "l2_norm_backward", in, 2, &dx, 1, (option_values){{eps}}.value, error);
 }
 
 static const ridge_softmax_options plain_softmax = {.scale = 1};

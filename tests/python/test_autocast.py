@@ -22,6 +22,7 @@ def heads(x, like):
 
 # What PyTorch has for an operation, of the same first arguments: its result has the type that ridge's should have.
 EQUIVALENTS = {
+    "l2_norm": lambda x, eps, *_: F.normalize(x, dim=-1, eps=eps),
     "rms_norm": lambda x, gamma, *_: F.rms_norm(x, x.shape[-1:], gamma),
     "layer_norm": lambda x, gamma, beta, *_: F.layer_norm(x, x.shape[-1:], gamma, beta),
     "add_rms_norm": lambda x, residual, gamma, *_: F.rms_norm(x + residual, x.shape[-1:], gamma),
@@ -106,7 +107,9 @@ class Autocast(unittest.TestCase):
                 upstream = [u.to(got[i].dtype) for u, i in zip(upstream, some)]
                 results = [got[i] for i in some]
                 got = torch.autograd.grad(results, leaves(arguments), upstream, retain_graph=True)
-                torch.testing.assert_close(got, want, check_dtype=False, atol=5e-2, rtol=2e-2)
+                for g, w in zip(got, want):  # a sum that nearly cancels errs as its parts do, which are as large as any
+                    atol = max(5e-2, 2**-7 * w.abs().max().item() if w.numel() else 0)
+                    torch.testing.assert_close(g, w, check_dtype=False, atol=atol, rtol=2e-2)
                 self.assertEqual({g.dtype for g in got}, {torch.float32})  # that of the arguments
                 with torch.autocast("cpu", dtype=torch.bfloat16):  # a backward inside of autocast is the same
                     inside = torch.autograd.grad(results, leaves(arguments), upstream)

@@ -17,6 +17,10 @@ def act(name, z):
     return {"none": torch.clone, "gelu": F.gelu, "silu": F.silu, "relu": F.relu}[name](z)
 
 
+def l2_norm(x, eps=1e-12, activation="none"):
+    return act(activation, F.normalize(x, dim=-1, eps=eps))
+
+
 def rms_norm(x, gamma, eps=1e-5, activation="none"):
     return act(activation, F.rms_norm(x, x.shape[-1:], gamma, eps))
 
@@ -79,6 +83,8 @@ def samples():
     for name in activations:
         yield "rms_norm", (x, gamma, 1e-3, name), rms_norm
         yield "layer_norm", (x, gamma, beta, 1e-3, name), layer_norm
+        yield "l2_norm", (x, 1e-3, name), l2_norm
+    yield "l2_norm", (x, 6.0), l2_norm  # some rows are shorter than that
     yield "add_rms_norm", (x, residual, gamma), lambda x, r, *more: (rms_norm(x + r, *more), x + r)
     yield "add_layer_norm", (x, residual, gamma, beta), lambda x, r, *more: (layer_norm(x + r, *more), x + r)
     x = randn(6, 9)
@@ -159,6 +165,7 @@ def samples_without_gradient():
     x, w1, w2, dy = (randn(*shape, grad=False) for shape in ((5, 8), (12, 8), (8, 6), (5, 8)))
     yield "rms_norm_backward", (randn(5, 8, grad=False), randn(8, grad=False), randn(5, 8, grad=False))
     yield "layer_norm_backward", (randn(5, 8, grad=False), randn(8, grad=False), *(randn(5, 8, grad=False) for _ in range(2)))
+    yield "l2_norm_backward", (randn(5, 8, grad=False), randn(5, 8, grad=False), 0.5)
     yield "softmax_backward", (randn(5, 8, grad=False), randn(5, 8, grad=False), 0.7, True)
     yield "swiglu_ffn_backward", (x, w1, w2, x @ w1.mT, dy)
 

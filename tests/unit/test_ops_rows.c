@@ -87,6 +87,33 @@ static void options_have_defaults_and_limits(void **state) {
     assert_non_null(strstr(why.text, "activation"));
 }
 
+/* Rows longer than eps, and rows shorter. */
+static void l2_norm_and_its_gradient_have_an_eps(void **state) {
+    (void)state;
+    static array x, y, dy, dx;
+    make(&x, 2, RIDGE_F32, slope), make(&dy, 2, RIDGE_F32, wave);
+    make(&y, 2, RIDGE_F32, NULL), make(&dx, 2, RIDGE_F32, NULL);
+    for (int large = 0; large < 2; large++) {
+        const ridge_norm_options o = {large ? 1e3 : 1e-3, RIDGE_ACTIVATION_RELU};
+        assert_int_equal(ridge_l2_norm(context, &x.t, &o, &y.t, &why), RIDGE_OK);
+        assert_int_equal(ridge_l2_norm_backward(context, &x.t, &dy.t, o.eps, &dx.t, &why), RIDGE_OK);
+        for (int i = 0; i < ROWS; i++) {
+            double squares = 0, products = 0;
+            for (int j = i * COLS; j < (i + 1) * COLS; j++)
+                squares += at(&x, j) * at(&x, j), products += at(&x, j) * at(&dy, j);
+            const double r = 1 / fmax(sqrt(squares), o.eps);
+            for (int j = i * COLS; j < (i + 1) * COLS; j++) {
+                const double z = at(&x, j) * r, more = large ? 0 : z * products * r;
+                assert_true(fabs(at(&y, j) - fmax(z, 0)) < 1e-5);
+                assert_true(fabs(at(&dx, j) - r * (at(&dy, j) - more)) < 1e-5 * r);
+            }
+        }
+    }
+    assert_int_equal(ridge_l2_norm(context, &x.t, NULL, &y.t, &why), RIDGE_OK);
+    assert_int_equal(ridge_l2_norm_backward(context, &x.t, &dy.t, 0, &dx.t, &why), RIDGE_INVALID);
+    assert_non_null(strstr(why.text, "eps"));
+}
+
 /* Of log softmax, by its definition. */
 static void softmax_s_gradient_has_its_options(void **state) {
     (void)state;
@@ -189,6 +216,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(eps_and_activation_are_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(options_have_defaults_and_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(l2_norm_and_its_gradient_have_an_eps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(softmax_s_gradient_has_its_options, set_up, tear_down),
         cmocka_unit_test_setup_teardown(weights_may_be_wider_than_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sum_may_take_the_residuals_place, set_up, tear_down),

@@ -33,9 +33,9 @@ static double worst_of(const ridge_target *target, const ridge_variant *variant,
 
 static void errors_do_not_grow_with_the_row(void **state) {
     ridge_team *team = *state;
-    static const char *const names[] = {"layer_norm",      "rms_norm",       "norm_activation",
-                                        "online_softmax",  "scaled_softmax", "layer_norm_backward",
-                                        "softmax_backward"};
+    static const char *const names[] = {"layer_norm",       "rms_norm",        "norm_activation",
+                                        "online_softmax",   "scaled_softmax",  "layer_norm_backward",
+                                        "softmax_backward", "l2_norm_backward"};
     enum { NAMES = sizeof names / sizeof *names };
     for (uint64_t seed = 1; seed <= 14; seed++) {
         const ridge_target *target = ridge_target_find(names[seed % NAMES]);

@@ -8,7 +8,8 @@ Each is a function that calls the custom operation torch.ops.ridge.NAME. Eager c
 dispatcher, unless a mode, a transformation, a trace, autocast or a profiler wants to see them. Observers of another kind,
 such as torch.profiler.ExecutionTraceObserver by itself, see what such a call launches and not its name.
 
-Attention and cross-entropy have the library's own backward; norms, softmax and products have one of PyTorch's operations.
+Attention, cross-entropy, norms and softmax have the library's own backward; activations and products one of PyTorch's
+operations.
 An operation without gradient says so when it is asked for one. No operation here takes out=, which autograd cannot record:
 ridge.NAME does, for tensors that do not require grad.
 

@@ -53,6 +53,8 @@ gemm: _Operation
 gemm_epilogue: _Operation
 grouped_gemm: _Operation
 int8_gemm: _Operation
+l2_norm: _Operation
+l2_norm_backward: _Operation
 layer_norm: _Operation
 linear_cross_entropy: _Operation
 linear_cross_entropy_backward: _Operation

@@ -1,7 +1,7 @@
-"""Gradients of operations whose backward libridge_ops does not have, in PyTorch's operations.
+"""Gradients of operations, by the library's own and, for activations and products, by PyTorch's operations.
 
 Each takes `call`, which has the arguments and the saved tensors, and the gradients of the outputs. It returns those of
-the inputs by name. Norms and softmax are differentiated in fp32, whatever the type.
+the inputs by name. A norm's value before its activation is computed anew, of the type that it is stored in.
 """
 import torch
 
@@ -21,27 +21,11 @@ _THROUGH_ACTIVATION = {  # gradient of the activation's argument z from that of 
 
 def _sum_to(gradient, like):
     """The sum over all but the last dimension, of `like`'s type."""
-    return gradient.reshape(-1, gradient.shape[-1]).sum(0).to(like.dtype)
+    return gradient.reshape(-1, gradient.shape[-1]).sum(0, dtype=torch.float32).to(like.dtype)
 
 
-def _norm(x, gamma, beta, eps, activation, dy):
-    """(dx, dgamma, dbeta) in fp32; beta None: of the RMS norm, which subtracts no mean."""
-    x, dy = x.float(), dy.float()
-    if beta is not None:
-        x = x - x.mean(-1, keepdim=True)
-    inverse = (x.square().mean(-1, keepdim=True) + eps).rsqrt()
-    n = x * inverse
-    z = n * gamma.float() if beta is None else n * gamma.float() + beta.float()
-    dz = _THROUGH_ACTIVATION[activation](dy, z)
-    dn = dz * gamma.float()
-    dx = dn - n * (dn * n).mean(-1, keepdim=True)
-    if beta is not None:
-        dx = dx - dn.mean(-1, keepdim=True)
-    return dx * inverse, _sum_to(dz * n, gamma), None if beta is None else _sum_to(dz, beta)
-
-
-def _plain_norm(x, gamma, beta, eps, dy, dsum=None):
-    """The same of a norm without an activation, by the library, with dsum added to dx."""
+def _norm(x, gamma, beta, eps, dy, dsum=None):
+    """{"x": dx, "gamma": dgamma, "beta": dbeta} of a norm, with dsum added to dx; beta None: of the RMS norm."""
     if beta is None:
         dx, dgamma = ops.rms_norm_backward(x, gamma, dy, dsum, eps)
         return {"x": dx, "gamma": dgamma.to(gamma.dtype)}
@@ -49,28 +33,32 @@ def _plain_norm(x, gamma, beta, eps, dy, dsum=None):
     return {"x": dx, "gamma": dgamma.to(gamma.dtype), "beta": dbeta.to(beta.dtype)}
 
 
-def norm(call, dy):
+def _before_activation(activation, normalize, x, *more, dy):
+    """The gradient of an activation's argument, normalize(x, …), from dy."""
+    return dy if activation == "none" else _THROUGH_ACTIVATION[activation](dy, normalize(x, *more))
+
+
+def _norm_of(call, x, dy, dsum=None):
     beta = getattr(call, "beta", None)
-    if call.activation == "none":
-        return _plain_norm(call.x, call.gamma, beta, call.eps, dy)
-    dx, dgamma, dbeta = _norm(call.x, call.gamma, beta, call.eps, call.activation, dy)
-    return {"x": dx.to(call.x.dtype), "gamma": dgamma, "beta": dbeta}
+    if beta is None:
+        dz = _before_activation(call.activation, ops.rms_norm, x, call.gamma, call.eps, dy=dy)
+    else:
+        dz = _before_activation(call.activation, ops.layer_norm, x, call.gamma, beta, call.eps, dy=dy)
+    return _norm(x, call.gamma, beta, call.eps, dz, dsum)
+
+
+def norm(call, dy):
+    return _norm_of(call, call.x, dy)
 
 
 def add_norm(call, dy, dsum):
-    beta = getattr(call, "beta", None)
-    if call.activation == "none":
-        of = _plain_norm(call.sum, call.gamma, beta, call.eps, dy, dsum)
-        return {**of, "residual": of["x"].clone()}  # a parameter keeps a view's memory as its own
-    dx, dgamma, dbeta = _norm(call.sum, call.gamma, beta, call.eps, call.activation, dy)
-    dx = (dx + dsum.float()).to(call.sum.dtype)
-    return {"x": dx, "residual": dx.clone(), "gamma": dgamma, "beta": dbeta}
+    of = _norm_of(call, call.sum, dy, dsum)
+    return {**of, "residual": of["x"].clone()}  # a parameter keeps a view's memory as its own
 
 
-def _softmax(y, dy):
-    """Gradient of the softmax's argument, in fp32."""
-    y, dy = y.float(), dy.float()
-    return y * (dy - (y * dy).sum(-1, keepdim=True))
+def l2_norm(call, dy):
+    dz = _before_activation(call.activation, ops.l2_norm, call.x, call.eps, dy=dy)
+    return {"x": ops.l2_norm_backward(call.x, dz, call.eps)}
 
 
 def scaled_softmax(call, dy):
@@ -113,13 +101,14 @@ def _linear(call, dz):
 
 
 def linear_softmax(call, dy):
-    return _linear(call, _softmax(call.y, dy))
+    return _linear(call, ops.softmax_backward(call.y, dy))
 
 
 def linear_norm_activation(call, dy):
     z = torch.addmm(call.b, call.x, call.w)
-    dz, dgamma, dbeta = _norm(z, call.gamma, call.beta, 1e-5, "gelu", dy)
-    return {**_linear(call, dz), "gamma": dgamma, "beta": dbeta}
+    dh = _before_activation("gelu", ops.layer_norm, z, call.gamma, call.beta, dy=dy)
+    of = _norm(z, call.gamma, call.beta, 1e-5, dh)
+    return {**_linear(call, of.pop("x")), **of}
 
 
 # ---- by the library's own backward -----------------------------------------------------------------------------------

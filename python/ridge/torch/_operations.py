@@ -49,6 +49,14 @@ OPERATIONS = (
         _gradients.norm,
         like="layer_norm",
     ),
+    Operation(
+        "l2_norm",
+        "(Tensor x, float eps=1e-12, str activation='none') -> (Tensor y)",
+        "x",
+        _gradients.l2_norm,
+        like="norm.ScalarOpt_dim",
+    ),
+    Operation("l2_norm_backward", "(Tensor x, Tensor dy, float eps=1e-12) -> (Tensor dx)"),
     Operation("rms_norm_backward", f"(Tensor x, Tensor gamma, Tensor dy, {_BESIDE}) -> (Tensor dx, Tensor dgamma)"),
     Operation(
         "layer_norm_backward",

@@ -8,6 +8,8 @@ from ridge_peers import formulas
 from ridge_peers.case import LEAST_NORM, Refused
 
 _gelu, _silu = torch.ops.aten.gelu.out, torch.ops.aten.silu.out
+_softmax_back, _log_softmax_back = torch.ops.aten._softmax_backward_data, torch.ops.aten._log_softmax_backward_data
+_layer_norm_back = torch.ops.aten.native_layer_norm_backward
 
 
 def copied(formula):
@@ -134,6 +136,46 @@ def scaled_softmax(case):
         return z if hidden is None else z.masked_fill_(hidden, -torch.inf)
 
     return _softmax(case, scores)
+
+
+# ---- gradients of rows -----------------------------------------------------------------------------------------------
+def softmax_backward(case):
+    """One rounding to 16 bits is right where nothing is scaled. PyTorch 2.15 writes between the rows of a strided output."""
+    scale = case.option["scale"]
+    gradient, name = (_log_softmax_back, "out") if case.option["log"] else (_softmax_back, "grad_input")
+
+    def run(ins, outs):
+        (y, dy), (dx,) = ins, outs
+        if scale == 1 and dx.is_contiguous():
+            gradient.out(dy, y, -1, y.dtype, **{name: dx})
+        else:
+            torch.mul(gradient(dy.float(), y.float(), -1, torch.float32), scale, out=dx)
+
+    return run
+
+
+def l2_norm_backward(case):
+    return copied(formulas.l2_norm_backward)(case)
+
+
+def rms_norm_backward(case):
+    return copied(formulas.rms_norm_backward)(case)
+
+
+def layer_norm_backward(case):
+    """Sums over rows are fp32, which PyTorch returns for operands of fp32 alone."""
+
+    def run(ins, outs):
+        x, gamma, dy, dsum = ins
+        x, gamma = x.float(), gamma.float()
+        variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+        statistics = mean, variance.add_(case.option["eps"]).rsqrt_()
+        made = _layer_norm_back(dy.float(), x, x.shape[-1:], *statistics, gamma, gamma, [True, True, True])
+        dx = made[0] if dsum is None else made[0] + dsum
+        for out, result in zip(outs, (dx, *made[1:])):
+            out.copy_(result)
+
+    return run
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------

@@ -109,6 +109,57 @@ def _hide(z, hidden):
     return z if hidden is None else z.masked_fill(hidden, -torch.inf)
 
 
+# ---- gradients of rows -----------------------------------------------------------------------------------------------
+def softmax_backward(case):
+    scale, log = case.option["scale"], case.option["log"]
+
+    def compute(y, dy):
+        y, dy = y.float(), dy.float()
+        if log:
+            return scale * (dy - y.exp() * dy.sum(-1, keepdim=True))
+        return scale * y * (dy - (y * dy).sum(-1, keepdim=True))
+
+    return compute
+
+
+def l2_norm_backward(case):
+    eps = case.option["eps"]
+
+    def compute(x, dy):
+        x, dy = x.float(), dy.float()
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        inverse = 1 / norm.clamp(min=eps)
+        z = x * inverse
+        along = torch.where(norm < eps, 0, (z * dy).sum(-1, keepdim=True))
+        return inverse * (dy - z * along)
+
+    return compute
+
+
+def _norm_backward(case, centered):
+    def compute(x, gamma, dy, dsum):
+        x, dy = x.float(), dy.float()
+        if centered:
+            x = x - x.mean(-1, keepdim=True)
+        inverse = (x.square().mean(-1, keepdim=True) + case.option["eps"]).rsqrt()
+        n, g = x * inverse, dy * gamma.float()
+        dx = g - n * (g * n).mean(-1, keepdim=True)
+        if centered:
+            dx = dx - g.mean(-1, keepdim=True)
+        dx = dx * inverse if dsum is None else dx * inverse + dsum.float()
+        return (dx, (dy * n).sum(0), dy.sum(0)) if centered else (dx, (dy * n).sum(0))
+
+    return compute
+
+
+def layer_norm_backward(case):
+    return _norm_backward(case, True)
+
+
+def rms_norm_backward(case):
+    return _norm_backward(case, False)
+
+
 # ---- maps ------------------------------------------------------------------------------------------------------------
 def vertical_fusion(case):
     return lambda x: torch.sqrt(2 + torch.sin(x.float()))
