@@ -224,7 +224,7 @@ static double scaled_from(const ridge_view *view, const double *old, int64_t e) 
 static bool scaled(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
     (void)ops, (void)output, (void)seed;
     /* A few elements may all be sums that nearly cancel: 1/64 of those is less than their bounds. */
-    return !ridge_dtype_is_integer(view->dtype) && view->elements >= 16 && replace_all(view, scaled_from);
+    return !ridge_dtype_is_integer(view->dtype) && view->elements >= 8 && replace_all(view, scaled_from);
 }
 
 static bool last_row_stale(const ridge_operands *ops, const ridge_view *view, int output, uint64_t seed) {
