@@ -118,9 +118,11 @@ double ridge_job_check_flops(const ridge_job *job) {
     return affords_full_check(job) ? job->n_variants * cost : cost * (double)first_check_rows(job) / fmax(rows, 1);
 }
 
-/* A kernel of somebody else, and a peer in Python, learns of a case when it is asked. A compiled variant has said before that it
- * takes it. */
-static bool may_refuse(const ridge_variant *v) { return ridge_foreign_is(v) || ridge_python_is(v); }
+/* A kernel of somebody else, and a library, may learn of a case when it is asked: whether a library has a kernel of these types for
+ * this processor, say. A variant of ridge has said before that it takes it. */
+static bool may_refuse(const ridge_variant *v) {
+    return v->role == RIDGE_PEER || ridge_foreign_is(v) || ridge_python_is(v);
+}
 
 /* What a library or a kernel of others says of a case that it does not take: `why` without what leads to it. */
 static const char *refusal(const char *why) { return *why ? why + strlen(": ") : "it does not take this case"; }
@@ -328,13 +330,25 @@ static bool must_stop(sampler *s, ridge_stop *stop) {
     return *stop = RIDGE_STOP_CONVERGED, converged(s);
 }
 
-/* Launches until the stop rule should be evaluated: the rounds asked for; the least rounds; then what fits max_time at
- * the pace so far. A batch of small operands could hold hundreds more. */
+/* Rounds that so many seconds pay for by the shortest launch of each variant so far, its first ones included. */
+static double rounds_paid(const sampler *s, double seconds) {
+    double round_s = 1e-9;
+    for (int i = 0; i < s->n_active; i++) round_s += 2e-6 * s->slots[s->active[i]].estimate_us;
+    return seconds / round_s;
+}
+
+/* Launches until the stop rule should be evaluated: the rounds asked for; the least rounds, as far as patience pays for them; then
+ * what fits max_time at the pace so far. A batch of small operands could hold hundreds more. */
 static int64_t launches_ahead(const sampler *s) {
-    const int64_t round = 2 * (int64_t)s->n_active,
-                  asked = s->job->iterations > 0 ? s->job->iterations : RIDGE_LEAST_ROUNDS;
-    if (s->job->iterations > 0 || s->scheduled < asked * round) return asked * round - s->scheduled;
+    const int64_t round = 2 * (int64_t)s->n_active;
+    if (s->job->iterations > 0) return s->job->iterations * round - s->scheduled;
     const double spent = ridge_seconds_since(s->began_ns), left = s->job->max_time - spent;
+    const int64_t least = RIDGE_LEAST_ROUNDS * round - s->scheduled;
+    if (least > 0) {
+        const double paid = fmin(rounds_paid(s, s->job->patience - spent), RIDGE_LEAST_ROUNDS);
+        const int64_t launches = round * (int64_t)fmax(paid, 1);
+        return launches < least ? launches : least;
+    }
     const double rounds = left > 0 ? left * rounds_done(s) / fmax(spent, 1e-9) : 0;
     return round * (1 + (int64_t)fmin(rounds, RIDGE_MAX_SAMPLES));
 }

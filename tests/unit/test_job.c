@@ -46,6 +46,10 @@ static ridge_status late_stale(const ridge_call *call) {
     return doubled(call, call->dim[0] - 1), RIDGE_OK;
 }
 static ridge_status refuses(const ridge_call *call) { return (void)call, RIDGE_UNSUPPORTED; }
+static ridge_status slow(const ridge_call *call) {
+    usleep(10000);
+    return good(call);
+}
 static ridge_status quits(const ridge_call *call) { return (void)call, exit(7), RIDGE_OK; }
 /* ---- variants that reach for the worker's socket ---- */
 
@@ -187,6 +191,8 @@ enum {
     LATE_NAN,
     LATE_STALE,
     REFUSES,
+    REFUSES_OPTIMIZED,
+    SLOW,
     QUITS,
     SKIPPED,
     HALF_EVENT,
@@ -213,6 +219,8 @@ static const ridge_variant variants[] = {
     [LATE_NAN] = {.name = "cpu/late_nan", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(late_nan)},
     [LATE_STALE] = {.name = "cpu/late_stale", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(late_stale)},
     [REFUSES] = {.name = "cpu/refuses", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(refuses)},
+    [REFUSES_OPTIMIZED] = {.name = "cpu/refuses_optimized", .role = RIDGE_OPTIMIZED, .run = RIDGE_ANY_ISA(refuses)},
+    [SLOW] = {.name = "cpu/slow", .role = RIDGE_BASELINE, .run = RIDGE_ANY_ISA(slow)},
     [QUITS] = {.name = "cpu/quits", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(quits)},
     [SKIPPED] = {.name = "cpu/skipped", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(good), .unavailable = never},
     [HALF_EVENT] = {.name = "cpu/half_event", .role = RIDGE_PEER, .run = RIDGE_ANY_ISA(half_event)},
@@ -316,7 +324,8 @@ static void one_bad_variant_costs_itself_only(void **state) {
         {LOOP, RIDGE_OUTCOME_FAILED, "limit of 1 s"},
         {LATE_NAN, RIDGE_OUTCOME_WRONG, "round"},
         {LATE_STALE, RIDGE_OUTCOME_WRONG, "never written"},
-        {REFUSES, RIDGE_OUTCOME_FAILED, "not supported"},
+        {REFUSES, RIDGE_OUTCOME_SKIPPED, "does not take this case"},
+        {REFUSES_OPTIMIZED, RIDGE_OUTCOME_FAILED, "not supported"}, /* it has said that it takes the case */
         {QUITS, RIDGE_OUTCOME_FAILED, "status 7"},
         {SKIPPED, RIDGE_OUTCOME_SKIPPED, "not today"},
         {HALF_EVENT, RIDGE_OUTCOME_FAILED, "no event"},
@@ -407,21 +416,30 @@ static void every_job_has_a_round(void **state) {
     ridge_job_result_free(&r);
 }
 
-/* A batch could hold hundreds of launches of small operands: it holds no more than the stop rule asks for. */
-static void small_operands_keep_the_time(void **state) {
-    const int list[] = {BASELINE, OPTIMIZED};
+/* A batch could hold hundreds of launches of small operands: it holds no more rounds than the stop rule asks for and patience pays
+ * for, a launch of the slow variant being known from those before the rounds. */
+static int rounds_in_one_batch(int baseline, double patience) {
+    const int list[] = {baseline, OPTIMIZED};
     ridge_job job = job_of(list, 2);
     ridge_job_result r;
     ridge_error error = {0};
-    (void)state;
     job.iterations = 0;
-    job.max_time = job.patience = 1e-12;
+    job.max_time = 1e-12, job.patience = patience;
     job.last_level = 1 << 22;
     assert_int_equal(ridge_job_run(&job, NULL, NULL, NULL, &r, &error), RIDGE_OK);
     assert_int_equal(r.stop, RIDGE_STOP_TIME);
-    assert_int_equal(r.rounds, RIDGE_LEAST_ROUNDS);
-    for (int v = 0; v < 2; v++) assert_int_equal(r.series[v].n, 2 * RIDGE_LEAST_ROUNDS);
+    const int rounds = r.rounds;
+    for (int v = 0; v < 2; v++) assert_int_equal(r.series[v].n, 2 * rounds);
     ridge_job_result_free(&r);
+    return rounds;
+}
+static void small_operands_keep_the_time(void **state) {
+    (void)state;
+    assert_int_equal(rounds_in_one_batch(BASELINE, 60), RIDGE_LEAST_ROUNDS);
+    assert_int_equal(rounds_in_one_batch(BASELINE, 1e-12), 1);
+    assert_int_equal(rounds_in_one_batch(SLOW, 60), RIDGE_LEAST_ROUNDS);
+    const int some = rounds_in_one_batch(SLOW, 0.1); /* of 20 ms each */
+    assert_true(some >= 1 && some <= 6);
 }
 
 /* ---- two right answers that differ ---- */
