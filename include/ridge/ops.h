@@ -266,7 +266,7 @@ RIDGE_API ridge_status ridge_rms_norm_backward(ridge_context *context, const DLT
                                                const DLTensor *dy, const DLTensor *dsum, double eps, const DLTensor *dx,
                                                const DLTensor *dgamma, ridge_error *error);
 /* Gradient of an l2 norm without an activation, eps as there; z = x / max(||x||, eps); all of one type
- *     dx = (dy - z sum(z dy)) / ||x||, or dy / eps where ||x|| < eps */
+ *     dx = (dy - z sum(z dy)) / ||x||, or dy / eps where ||x|| <= eps */
 RIDGE_API ridge_status ridge_l2_norm_backward(ridge_context *context, const DLTensor *x, const DLTensor *dy, double eps,
                                               const DLTensor *dx, ridge_error *error);
 

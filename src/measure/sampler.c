@@ -342,13 +342,14 @@ static double rounds_paid(const sampler *s, double seconds) {
 static int64_t launches_ahead(const sampler *s) {
     const int64_t round = 2 * (int64_t)s->n_active;
     if (s->job->iterations > 0) return s->job->iterations * round - s->scheduled;
-    const double spent = ridge_seconds_since(s->began_ns), left = s->job->max_time - spent;
+    const double spent = ridge_seconds_since(s->began_ns);
     const int64_t least = RIDGE_LEAST_ROUNDS * round - s->scheduled;
     if (least > 0) {
         const double paid = fmin(rounds_paid(s, s->job->patience - spent), RIDGE_LEAST_ROUNDS);
         const int64_t launches = round * (int64_t)fmax(paid, 1);
         return launches < least ? launches : least;
     }
+    const double left = s->job->max_time - spent;
     const double rounds = left > 0 ? left * rounds_done(s) / fmax(spent, 1e-9) : 0;
     return round * (1 + (int64_t)fmin(rounds, RIDGE_MAX_SAMPLES));
 }

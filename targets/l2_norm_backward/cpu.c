@@ -15,7 +15,7 @@ VF_INLINE void add_parts(row *r, int chain, int64_t j, int64_t count) {
 VF_INLINE void set_statistics(row *r, const double *sum) {
     const float eps = (float)r->option[L2_BACK_EPS], norm = sqrtf((float)sum[0]);
     r->statistic[INVERSE] = 1.0f / (norm < eps ? eps : norm); /* NaN stays */
-    r->statistic[PRODUCT] = norm < eps ? 0.0f : (float)sum[1] * r->statistic[INVERSE];
+    r->statistic[PRODUCT] = norm <= eps ? 0.0f : (float)sum[1] * r->statistic[INVERSE];
 }
 
 VF_INLINE vf dx_of(const row *r, vf x, vf dy) {

@@ -19,7 +19,7 @@ struct l2_rule {
     __device__ float2 part(float x, float dy) const { return make_float2(x * x, x * dy); }
     __device__ l2_statistics finish(float2 of_row) const {
         const float norm = sqrtf(of_row.x), inverse = 1.0f / (norm < eps ? eps : norm); /* NaN stays */
-        return {inverse, norm < eps ? 0.0f : of_row.y * inverse};
+        return {inverse, norm <= eps ? 0.0f : of_row.y * inverse};
     }
     __device__ float gradient(float x, float dy, l2_statistics row) const {
         return row.inverse * fmaf(-(x * row.inverse), row.product, dy);

@@ -1,5 +1,5 @@
 /* Gradient of l2_norm without an activation, from its argument: with r = 1 / max(||x||, eps) and z = x r
- * dx = r (dy - z sum(z dy)), or r dy where ||x|| < eps     x, dy, dx: [rows, cols]
+ * dx = r (dy - z sum(z dy)), or r dy where ||x|| <= eps     x, dy, dx: [rows, cols]
  * 8 FLOP an element; least traffic: x, dy and dx once. See README.md. */
 #include <float.h>
 #include <math.h>
@@ -63,7 +63,7 @@ static void work(const ridge_case *c, ridge_work *w) { *w = work_of(c, 8); }
 /* ---- verification ---- */
 
 typedef struct statistics {
-    double norm, inverse, product; /* the sum of z dy; 0 where ||x|| is below eps */
+    double norm, inverse, product; /* the sum of z dy; 0 where ||x|| is at most eps */
 } statistics;
 
 static double eps_of(const ridge_oracle_call *call) { return (double)(float)call->option[L2_BACK_EPS]; }
@@ -72,7 +72,7 @@ static statistics statistics_of(const double *x, const double *dy, int64_t n, do
     double squares = 0, products = 0;
     for (int64_t j = 0; j < n; j++) squares += x[j] * x[j], products += x[j] * dy[j];
     const double norm = sqrt(squares), inverse = 1 / (norm < eps ? eps : norm);
-    return (statistics){norm, inverse, norm < eps ? 0 : products * inverse};
+    return (statistics){norm, inverse, norm <= eps ? 0 : products * inverse};
 }
 
 /* Derived in README.md, in units of u = 2^-24. Sizes of rows are so many times less, so that they are of the order of dx. */
@@ -86,7 +86,7 @@ static double row_error(const double *x, const double *dy, int64_t n, const stat
     }
     /* A norm that rounds to the other side of eps has or lacks the whole second term. */
     const double at_eps = fabs(s->norm - eps) <= 0x1p-24 * (w / 2 + 2) * s->norm ? 0x1p24 : 0;
-    const double of_sum = s->norm < eps ? 0 : 2.5 * w + 10;
+    const double of_sum = s->norm <= eps ? 0 : 2.5 * w + 10;
     return s->inverse * (most * (w / 2 + 4) + largest * magnitudes * (of_sum + at_eps));
 }
 

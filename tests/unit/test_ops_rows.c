@@ -30,6 +30,7 @@ static double at(const array *a, int i) { return ridge_load(a->data, a->dtype, i
 
 static double wave(int i) { return sin(i * 0.7) * 2 - 0.5; }
 static double slope(int i) { return cos(i * 0.3); }
+static double three_and_four(int i) { return i % COLS < 2 ? 3 + i % COLS : 0; }
 /* What bf16 represents exactly. */
 static double eighths(int i) { return (double)(i % 13 - 6) / 8; }
 static double quarters(int i) { return (double)(i % 5 - 2) / 4; }
@@ -109,6 +110,9 @@ static void l2_norm_and_its_gradient_have_an_eps(void **state) {
             }
         }
     }
+    make(&x, 2, RIDGE_F32, three_and_four); /* a norm of eps is not larger than eps */
+    assert_int_equal(ridge_l2_norm_backward(context, &x.t, &dy.t, 5, &dx.t, &why), RIDGE_OK);
+    for (int i = 0; i < ALL; i++) assert_true(fabs(at(&dx, i) - at(&dy, i) / 5) < 1e-6);
     assert_int_equal(ridge_l2_norm(context, &x.t, NULL, &y.t, &why), RIDGE_OK);
     assert_int_equal(ridge_l2_norm_backward(context, &x.t, &dy.t, 0, &dx.t, &why), RIDGE_INVALID);
     assert_non_null(strstr(why.text, "eps"));

@@ -33,17 +33,15 @@ def _norm(x, gamma, beta, eps, dy, dsum=None):
     return {"x": dx, "gamma": dgamma.to(gamma.dtype), "beta": dbeta.to(beta.dtype)}
 
 
-def _before_activation(activation, normalize, x, *more, dy):
-    """The gradient of an activation's argument, normalize(x, …), from dy."""
-    return dy if activation == "none" else _THROUGH_ACTIVATION[activation](dy, normalize(x, *more))
+def _before_activation(activation, dy, normalize, *operands):
+    """The gradient of an activation's argument, normalize(*operands), from dy."""
+    return dy if activation == "none" else _THROUGH_ACTIVATION[activation](dy, normalize(*operands))
 
 
 def _norm_of(call, x, dy, dsum=None):
     beta = getattr(call, "beta", None)
-    if beta is None:
-        dz = _before_activation(call.activation, ops.rms_norm, x, call.gamma, call.eps, dy=dy)
-    else:
-        dz = _before_activation(call.activation, ops.layer_norm, x, call.gamma, beta, call.eps, dy=dy)
+    normalize, weights = (ops.rms_norm, [call.gamma]) if beta is None else (ops.layer_norm, [call.gamma, beta])
+    dz = _before_activation(call.activation, dy, normalize, x, *weights, call.eps)
     return _norm(x, call.gamma, beta, call.eps, dz, dsum)
 
 
@@ -57,7 +55,7 @@ def add_norm(call, dy, dsum):
 
 
 def l2_norm(call, dy):
-    dz = _before_activation(call.activation, ops.l2_norm, call.x, call.eps, dy=dy)
+    dz = _before_activation(call.activation, dy, ops.l2_norm, call.x, call.eps)
     return {"x": ops.l2_norm_backward(call.x, dz, call.eps)}
 
 
@@ -106,7 +104,7 @@ def linear_softmax(call, dy):
 
 def linear_norm_activation(call, dy):
     z = torch.addmm(call.b, call.x, call.w)
-    dh = _before_activation("gelu", ops.layer_norm, z, call.gamma, call.beta, dy=dy)
+    dh = _before_activation("gelu", dy, ops.layer_norm, z, call.gamma, call.beta)
     of = _norm(z, call.gamma, call.beta, 1e-5, dh)
     return {**_linear(call, of.pop("x")), **of}
 

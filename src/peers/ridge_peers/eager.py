@@ -140,7 +140,8 @@ def scaled_softmax(case):
 
 # ---- gradients of rows -----------------------------------------------------------------------------------------------
 def softmax_backward(case):
-    """One rounding to 16 bits is right where nothing is scaled. PyTorch 2.15 writes between the rows of a strided output."""
+    """One rounding to 16 bits is right where nothing is scaled. On a CPU PyTorch 2.15 writes between the rows of a
+    strided output."""
     scale = case.option["scale"]
     gradient, name = (_log_softmax_back, "out") if case.option["log"] else (_softmax_back, "grad_input")
 

@@ -130,7 +130,7 @@ def l2_norm_backward(case):
         norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
         inverse = 1 / norm.clamp(min=eps)
         z = x * inverse
-        along = torch.where(norm < eps, 0, (z * dy).sum(-1, keepdim=True))
+        along = torch.where(norm <= eps, 0, (z * dy).sum(-1, keepdim=True))
         return inverse * (dy - z * along)
 
     return compute
