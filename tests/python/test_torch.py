@@ -106,6 +106,12 @@ class Operations(unittest.TestCase):
     def test_a_whole_graph_is_compiled(self):
         self.each(self.whole_graph)
 
+    def test_a_norm_of_eps_has_the_gradient_of_pytorch(self):
+        x = torch.tensor([[3.0, 4.0]], requires_grad=True)
+        for eps in (4.5, 5.0, 5.5):
+            results = [norm(x, eps=eps) for norm in (ridge.torch.l2_norm, F.normalize)]
+            torch.testing.assert_close(*[torch.autograd.grad(y[0, 0], x)[0] for y in results])
+
     def test_what_a_row_does_not_see_has_no_gradient(self):
         x = randn(6, 9)
         got, want = ridge.torch.scaled_softmax(x, 0.7, 3, True), softmax(x, 0.7, 3, True)
