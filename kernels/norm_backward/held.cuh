@@ -3,14 +3,10 @@
 #ifndef RIDGE_NORM_BACKWARD_HELD_CUH
 #define RIDGE_NORM_BACKWARD_HELD_CUH
 
-#include "cuda/pipe/exchange.cuh"
+#include "cuda/rows/row.cuh"
 #include "norm_backward/problem.cuh"
 
 namespace ridge {
-
-struct norm_back_plus {
-    __device__ float2 operator()(float2 a, float2 b) const { return make_float2(a.x + b.x, a.y + b.y); }
-};
 
 /* Pieces of 16 bytes of a row of x and of dy, as they lie in memory; zeros where the row has none. */
 template <int Packs>
@@ -66,7 +62,7 @@ struct norm_back_held {
 #pragma unroll
                 for (int e = 0; e < W; e++) sums.x += x[e], sums.y += g[e];
             }
-            sums = among.merged(sums, norm_back_plus());
+            sums = among.merged(sums, row_plus());
             s.mean = sums.x * p.inverse_cols, s.of_g = sums.y * p.inverse_cols;
         }
         float2 sums = make_float2(0.0f, 0.0f);
@@ -77,7 +73,7 @@ struct norm_back_held {
 #pragma unroll
             for (int e = 0; e < W; e++) sums.x = fmaf(d[e], d[e], sums.x), sums.y = fmaf(g[e], d[e], sums.y);
         }
-        sums = among.merged(sums, norm_back_plus());
+        sums = among.merged(sums, row_plus());
         s.finish(sums.x, sums.y, p.inverse_cols, p.eps);
         return s;
     }

@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(NORM_BACK_THREADS)
     float2 sums = make_float2(0.0f, 0.0f);
     if constexpr (Centered) {
         each([&](int64_t, float v, float g) { sums.x += v, sums.y += g; });
-        sums = among.merged(sums, norm_back_plus());
+        sums = among.merged(sums, row_plus());
         s.mean = sums.x * p.inverse_cols, s.of_g = sums.y * p.inverse_cols;
         sums = make_float2(0.0f, 0.0f);
     }
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(NORM_BACK_THREADS)
         const float d = v - s.mean;
         sums.x = fmaf(d, d, sums.x), sums.y = fmaf(g, d, sums.y);
     });
-    sums = among.merged(sums, norm_back_plus());
+    sums = among.merged(sums, row_plus());
     s.finish(sums.x, sums.y, p.inverse_cols, p.eps);
     each([&](int64_t j, float v, float g) {
         const float more = p.dsum.base ? to_float(p.dsum.row(i)[j]) : 0.0f;

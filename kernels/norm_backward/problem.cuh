@@ -2,7 +2,7 @@
 #ifndef RIDGE_NORM_BACKWARD_PROBLEM_CUH
 #define RIDGE_NORM_BACKWARD_PROBLEM_CUH
 
-#include "cuda/host/launch.cuh"
+#include "cuda/host/row_matrix.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/tile/pack.cuh"
 
@@ -17,25 +17,17 @@ template <bool Centered>
 constexpr int norm_back_sums = Centered ? 2 : 1;
 
 template <typename T>
-struct norm_back_matrix {
-    T *base;
-    int64_t line;
-    __device__ T *row(int64_t i) const { return base + i * line; }
-};
-
-template <typename T>
 struct norm_back_problem {
-    norm_back_matrix<const T> x, dy, dsum; /* dsum: base NULL where there is none */
-    norm_back_matrix<T> dx;
+    row_matrix<const T> x, dy, dsum; /* dsum: base NULL where there is none */
+    row_matrix<T> dx;
     const void *gamma;
     bool wide; /* gamma is f32 */
     int64_t rows, cols, line;
     float eps, inverse_cols, *sums; /* sums: lines of dgamma, and of dbeta, of each group of threads */
 
     /* gamma of type T, and no dsum. */
-    norm_back_problem(const norm_back_matrix<const T> &of_x, const norm_back_matrix<const T> &of_dy,
-                      const norm_back_matrix<T> &of_dx, const void *of_gamma, int64_t m, int64_t n, float epsilon,
-                      float *partial)
+    norm_back_problem(const row_matrix<const T> &of_x, const row_matrix<const T> &of_dy, const row_matrix<T> &of_dx,
+                      const void *of_gamma, int64_t m, int64_t n, float epsilon, float *partial)
         : x(of_x),
           dy(of_dy),
           dsum(),
@@ -49,15 +41,14 @@ struct norm_back_problem {
           inverse_cols(1.0f / (float)n),
           sums(partial) {}
     norm_back_problem(const ridge_call *call, float *partial)
-        : norm_back_problem(in(call, NORM_BACK_X), in(call, NORM_BACK_DY),
-                            {(T *)ridge_data(&call->out[NORM_BACK_DX]), ridge_row_stride(&call->out[NORM_BACK_DX])},
+        : norm_back_problem(in(call, NORM_BACK_X), in(call, NORM_BACK_DY), row_matrix_of<T>(&call->out[NORM_BACK_DX]),
                             ridge_data(&call->in[NORM_BACK_GAMMA]), call->dim[NORM_BACK_ROWS],
                             call->dim[NORM_BACK_COLS], (float)call->option[NORM_BACK_EPS], partial) {
         wide = call->option[NORM_BACK_WIDE] > 0;
         if (call->option[NORM_BACK_HAS_SUM] > 0) dsum = in(call, NORM_BACK_DSUM);
     }
-    static norm_back_matrix<const T> in(const ridge_call *call, int tensor) {
-        return {(const T *)ridge_data(&call->in[tensor]), ridge_row_stride(&call->in[tensor])};
+    static row_matrix<const T> in(const ridge_call *call, int tensor) {
+        return row_matrix_of<const T>(&call->in[tensor]);
     }
     /* A piece of 16 bytes' worth of T, aligned likewise; zeros unless present. */
     template <int N>

@@ -10,8 +10,8 @@
 #ifndef RIDGE_ROW_GRADIENT_HELD_CUH
 #define RIDGE_ROW_GRADIENT_HELD_CUH
 
-#include "cuda/host/launch.cuh"
-#include "cuda/pipe/exchange.cuh"
+#include "cuda/host/row_matrix.cuh"
+#include "cuda/rows/row.cuh"
 #include "cuda/tile/pack.cuh"
 #include "model/token.h"
 
@@ -21,35 +21,20 @@ extern "C" {
 
 namespace ridge {
 
-template <typename T>
-struct row_gradient_matrix {
-    T *base;
-    int64_t line;
-    __device__ T *row(int64_t i) const { return base + i * line; }
-};
-
 template <typename Rule, typename T>
 struct row_gradient_problem {
-    row_gradient_matrix<const T> a, dy;
-    row_gradient_matrix<T> dx;
+    row_matrix<const T> a, dy;
+    row_matrix<T> dx;
     int64_t rows, cols;
     Rule rule;
 
     explicit row_gradient_problem(const ridge_call *call)
-        : a(in(call, ROW_GRADIENT_A)),
-          dy(in(call, ROW_GRADIENT_DY)),
-          dx{(T *)ridge_data(&call->out[0]), ridge_row_stride(&call->out[0])},
+        : a(row_matrix_of<const T>(&call->in[ROW_GRADIENT_A])),
+          dy(row_matrix_of<const T>(&call->in[ROW_GRADIENT_DY])),
+          dx(row_matrix_of<T>(&call->out[0])),
           rows(call->dim[ROW_GRADIENT_ROWS]),
           cols(call->dim[ROW_GRADIENT_COLS]),
           rule(call) {}
-    static row_gradient_matrix<const T> in(const ridge_call *call, int tensor) {
-        return {(const T *)ridge_data(&call->in[tensor]), ridge_row_stride(&call->in[tensor])};
-    }
-};
-
-struct row_gradient_plus {
-    __device__ float operator()(float a, float b) const { return a + b; }
-    __device__ float2 operator()(float2 a, float2 b) const { return make_float2(a.x + b.x, a.y + b.y); }
 };
 
 /* Threads beyond the last row take part in exchanges with nothing to add. */
@@ -74,9 +59,9 @@ __global__ void __launch_bounds__(Threads < 128 ? 128 : Threads)
         float v[W], d[W];
         unpack(elements_of<T, W>(a[k]), v), unpack(elements_of<T, W>(dy[k]), d);
 #pragma unroll
-        for (int e = 0; e < W; e++) sums = row_gradient_plus()(sums, p.rule.part(v[e], d[e]));
+        for (int e = 0; e < W; e++) sums = row_plus()(sums, p.rule.part(v[e], d[e]));
     }
-    const auto row = p.rule.finish(among.merged(sums, row_gradient_plus()));
+    const auto row = p.rule.finish(among.merged(sums, row_plus()));
 #pragma unroll
     for (int k = 0; k < Packs; k++) {
         const int column = (thread + k * Threads) * W;
@@ -100,8 +85,8 @@ __global__ void __launch_bounds__(ROW_GRADIENT_ANY)
     T *const dx = p.dx.row(blockIdx.x);
     typename Rule::sums sums = {};
     for (int64_t j = threadIdx.x; j < p.cols; j += ROW_GRADIENT_ANY)
-        sums = row_gradient_plus()(sums, p.rule.part(to_float(a[j]), to_float(dy[j])));
-    const auto row = p.rule.finish(among.merged(sums, row_gradient_plus()));
+        sums = row_plus()(sums, p.rule.part(to_float(a[j]), to_float(dy[j])));
+    const auto row = p.rule.finish(among.merged(sums, row_plus()));
     for (int64_t j = threadIdx.x; j < p.cols; j += ROW_GRADIENT_ANY)
         dx[j] = from_float<T>(p.rule.gradient(to_float(a[j]), to_float(dy[j]), row));
 }

@@ -47,8 +47,8 @@ static int try_rows(int rows, int cols, int units) {
     float *const dx = device_array<float>(x.size(), NULL),
                  *const sums = device_array<float>(2 * line * units * held::groups, NULL),
                  *const dgamma = device_array<float>(cols, NULL), *const dbeta = device_array<float>(cols, NULL);
-    const norm_back_matrix<const float> of_x = {device_array(x.size(), x.data()), cols},
-                                        of_dy = {device_array(dy.size(), dy.data()), cols};
+    const row_matrix<const float> of_x = {device_array(x.size(), x.data()), cols},
+                                  of_dy = {device_array(dy.size(), dy.data()), cols};
     const norm_back_problem<float> p(of_x, of_dy, {dx, cols}, device_array(gamma.size(), gamma.data()), rows, cols,
                                      1e-5f, sums);
     const norm_back_results to = {{dgamma, dbeta}};
