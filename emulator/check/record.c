@@ -30,24 +30,26 @@ uint32_t emu_node_new(void) {
     return id;
 }
 
+/* The newest members of a set, and the oldest. */
+static uint32_t cut(uint32_t set) {
+    uint32_t member[EMU_MOST_MEMBERS], n = 0;
+    for (uint32_t rest = set; rest;) member[n++] = emu_set_next(&rest);
+    uint32_t kept = member[n - 1];
+    for (uint32_t i = EMU_MEMBERS_KEPT - 1; i-- > 0;) kept = emu_set_add(kept, member[i]);
+    return kept;
+}
+
 uint32_t emu_set_add(uint32_t tail, uint32_t node) {
     if (!tail) return node;
     uint32_t at = (tail * 0x9e3779b1u ^ node * 0x85ebca6bu) >> 18;
     if (made[at].tail == tail && made[at].node == node) return made[at].set;
-    if (emu_nodes[tail].members >= EMU_MOST_MEMBERS) {
-        /* Keep the newest, and the oldest. */
-        uint32_t member[EMU_MOST_MEMBERS], n = 0;
-        for (uint32_t rest = tail; rest;) member[n++] = emu_set_next(&rest);
-        uint32_t kept = member[n - 1];
-        for (uint32_t i = 3; i <= n; i++) kept = emu_set_add(kept, member[n - i]);
-        tail = kept;
-    }
+    uint32_t rest = emu_nodes[tail].members < EMU_MOST_MEMBERS ? tail : cut(tail);
     uint32_t id = emu_node_new();
     emu_node *set = &emu_nodes[id];
     set->set = true;
     set->slot = node;
-    set->epoch = tail;
-    set->members = (uint8_t)(emu_nodes[tail].members + 1);
+    set->epoch = rest;
+    set->members = (uint8_t)(emu_nodes[rest].members + 1);
     made[at].tail = tail;
     made[at].node = node;
     made[at].set = id;

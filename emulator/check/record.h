@@ -11,7 +11,8 @@
 /* Of a warp's access: a lane, many, or the warp as a whole (collective instructions; never in conflict with its own
  * lanes). */
 enum { EMU_LANE_MANY = 32, EMU_LANE_WARP = 33, EMU_LANE_BITS = 6, EMU_LANE_MASK = (1 << EMU_LANE_BITS) - 1 };
-enum { EMU_MOST_MEMBERS = 16 /* of a set; then the oldest but one is forgotten */ };
+/* Of a set. One that would have more is cut to fewer, the newest and the oldest: that makes a list anew, and so is rare. */
+enum { EMU_MOST_MEMBERS = 24, EMU_MEMBERS_KEPT = 16 };
 enum { EMU_STRENGTH_WEAK, EMU_STRENGTH_CTA, EMU_STRENGTH_CLUSTER, EMU_STRENGTH_GPU };
 
 typedef struct emu_node {
@@ -35,6 +36,23 @@ static inline uint32_t emu_set_next(uint32_t *set) {
     uint32_t member = node->set ? emu_set_first(node) : *set;
     *set = node->set ? emu_set_rest(node) : 0;
     return member;
+}
+/* A set less some of its members, which are dropped while it is walked from the newest on: what comes after the last one
+ * dropped stays the list that it is. */
+typedef struct emu_sieve {
+    uint32_t rest;     /* the list after the last member dropped; before there is one, the whole set */
+    uint32_t n, newer; /* members kept, and how many of them are not in `rest` */
+    uint32_t kept[EMU_MOST_MEMBERS];
+} emu_sieve;
+static inline void emu_sieve_keep(emu_sieve *s, uint32_t member) { s->kept[s->n++] = member; }
+static inline void emu_sieve_drop(emu_sieve *s, uint32_t rest) {
+    s->rest = rest;
+    s->newer = s->n;
+}
+static inline uint32_t emu_sieve_set(const emu_sieve *s) {
+    uint32_t set = s->rest;
+    for (uint32_t i = s->newer; i-- > 0;) set = emu_set_add(set, s->kept[i]);
+    return set;
 }
 void emu_records_clear(void); /* no cell names a node any more */
 /* May sweep: at the start of an access only, ids held elsewhere are void when emu_sweeps changes. */

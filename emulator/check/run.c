@@ -86,17 +86,19 @@ static int check_set(emu_runs *r, uint32_t id, uint32_t past_lane, uint32_t lane
 
 /* The readers of a cell with this one: those that it knows of, and that it is as weak as, are no longer needed. */
 static uint32_t with_reader(const emu_accessor *who, uint32_t id) {
-    uint32_t kept[EMU_MOST_MEMBERS + 1], n = 0, set = 0;
+    emu_sieve sieve = {.rest = id};
     if (id == who->node) return id;
     for (uint32_t rest = id; rest;) {
         uint32_t member = emu_set_next(&rest);
         bool weaker = emu_nodes[member].strength < who->strength;
         emu_verdict verdict = emu_judge(who, member, EMU_LANE_WARP, EMU_LANE_WARP);
         bool ordered = verdict == EMU_ORDERED || verdict == EMU_HARMLESS || verdict == EMU_UNPROXIED;
-        if (!ordered || weaker) kept[n++] = member;
+        if (!ordered || weaker)
+            emu_sieve_keep(&sieve, member);
+        else
+            emu_sieve_drop(&sieve, rest);
     }
-    while (n > 0) set = emu_set_add(set, kept[--n]);
-    return emu_set_add(set, who->node);
+    return emu_set_add(emu_sieve_set(&sieve), who->node);
 }
 
 static emu_effect *effect_of(emu_runs *r, uint64_t key) {

@@ -13,7 +13,7 @@ typedef struct outcome {
 /* The members that a later access may still conflict with, though not with this one; those that conflict are told. */
 static uint32_t remaining(emu_accessor *who, uint32_t set, uint32_t past_lane, uint32_t lane, uint64_t at,
                           bool *simple) {
-    uint32_t kept[EMU_MOST_MEMBERS + 1], n = 0, left = 0;
+    emu_sieve left = {.rest = set};
     bool first = true;
     for (uint32_t rest = set; rest; first = false) {
         uint32_t member = emu_set_next(&rest), its_lane = first ? past_lane : EMU_LANE_WARP;
@@ -21,28 +21,30 @@ static uint32_t remaining(emu_accessor *who, uint32_t set, uint32_t past_lane, u
         const emu_node *past = &emu_nodes[member];
         bool own = past->family == who->family && past->slot == who->slot, weaker = past->strength < who->strength;
         *simple = *simple && (verdict == EMU_ORDERED || verdict == EMU_STRONG);
-        if (verdict >= EMU_UNORDERED)
-            emu_report_conflict(who, verdict, member, its_lane, lane, at);
-        else if (weaker || (verdict == EMU_STRONG && !own))
-            kept[n++] = member;
+        if (verdict >= EMU_UNORDERED) emu_report_conflict(who, verdict, member, its_lane, lane, at);
+        if (verdict < EMU_UNORDERED && (weaker || (verdict == EMU_STRONG && !own)))
+            emu_sieve_keep(&left, member);
+        else
+            emu_sieve_drop(&left, rest);
     }
-    while (n > 0) left = emu_set_add(left, kept[--n]);
-    return left;
+    return emu_sieve_set(&left);
 }
 
 /* Reads do not conflict with each other: only those that this one makes redundant are left out. */
 static uint32_t with_reader(emu_accessor *who, uint32_t set) {
-    uint32_t kept[EMU_MOST_MEMBERS + 1], n = 0, left = 0;
+    emu_sieve left = {.rest = set};
     for (uint32_t rest = set; rest;) {
         uint32_t member = emu_set_next(&rest);
         emu_verdict verdict = emu_judge(who, member, EMU_LANE_WARP, EMU_LANE_WARP);
         const emu_node *past = &emu_nodes[member];
         bool own = past->family == who->family && past->slot == who->slot, weaker = past->strength < who->strength;
         bool ordered = own || verdict == EMU_ORDERED || verdict == EMU_HARMLESS;
-        if (!ordered || weaker) kept[n++] = member;
+        if (!ordered || weaker)
+            emu_sieve_keep(&left, member);
+        else
+            emu_sieve_drop(&left, rest);
     }
-    while (n > 0) left = emu_set_add(left, kept[--n]);
-    return emu_set_add(left, who->node);
+    return emu_set_add(emu_sieve_set(&left), who->node);
 }
 
 static uint64_t key_of(emu_cell cell) {

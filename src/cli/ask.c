@@ -31,13 +31,13 @@ static ridge_status ask(const ridge_question *q, ridge_answer *a, ridge_error *e
     /* A library that is opened by a pinned thread has that thread's processor alone. */
     RIDGE_TRY(ridge_team_create(q->threads, ridge_python_is(q->variant) ? NULL : q->cpus, &team, error));
     ridge_python_next(q->variant);
-    ridge_status status = q->mutant ? ridge_verify_mutant(q->target, &q->c, q->variant, &q->here, q->mutant, team,
-                                                          q->seed, &a->applied, &a->caught, error)
-                                    : ridge_verify_variant(q->target, &q->c, q->variant, &q->here, team, q->seed,
-                                                           q->layouts, &a->got, error);
+    ridge_status status =
+        q->mutants
+            ? ridge_verify_mutants(q->target, &q->c, q->variant, &q->here, team, q->seed, &a->met, error)
+            : ridge_verify_variant(q->target, &q->c, q->variant, &q->here, team, q->seed, q->layouts, &a->got, error);
     ridge_team_destroy(team);
     if (status == RIDGE_UNSUPPORTED && ridge_python_is(q->variant)) return refused(a, error);
-    if (status != RIDGE_OK || q->mutant || a->got.runs > 0) return status;
+    if (status != RIDGE_OK || q->mutants || a->got.runs > 0) return status;
     a->skipped = true;
     return ridge_fail(error, RIDGE_OK, "%s", a->got.refused[0] ? a->got.refused : "no fill and layout applies");
 }

@@ -6,7 +6,7 @@
 
 enum { RIDGE_ASK_TOGETHER = 64 };
 
-/* One variant on one case: is it right; with a mutant: does the check see it? */
+/* One variant on one case. */
 typedef struct ridge_question {
     const ridge_target *target;
     ridge_case c;
@@ -16,8 +16,8 @@ typedef struct ridge_question {
     int threads;
     const int *cpus;
     uint64_t seed;
-    int layouts;                /* so many fills and layouts; 0: all */
-    const ridge_mutant *mutant; /* NULL: plain verification */
+    int layouts;  /* so many fills and layouts; 0: all */
+    bool mutants; /* are mutants of its outputs seen; else: is it right */
 } ridge_question;
 
 typedef struct ridge_answer {
@@ -26,7 +26,7 @@ typedef struct ridge_answer {
     bool skipped;        /* nothing ran */
     bool unasked;        /* there was no process to ask, or no memory for one */
     ridge_verified_runs got;
-    bool applied, caught; /* mutants */
+    ridge_mutants_met met;
 } ridge_answer;
 
 /* Asks n questions, at most RIDGE_ASK_TOGETHER, each with `limit` seconds. Variants of the CPU have a process each, of

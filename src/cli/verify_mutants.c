@@ -28,16 +28,19 @@ typedef struct mutation {
     char missed[200]; /* "" when every application was caught */
 } mutation;
 
-static void judge_mutant(const ridge_question *q, const ridge_answer *a, mutation *m) {
+static bool is_shortcut(int mutant) { return ridge_mutants[mutant].shortcut != RIDGE_DTYPE_NONE; }
+
+static void judge_mutant(const ridge_question *q, const ridge_answer *a, int mutant, mutation *m) {
+    const bool applied = a->met.applied >> mutant & 1, caught = a->met.caught >> mutant & 1;
     char name[RIDGE_CASE_NAME];
     if (a->skipped) return;
-    m->applied += a->applied;
+    m->applied += applied;
     ridge_case_name(q->target, &q->c, name, sizeof name);
     if (a->status != RIDGE_OK)
         (void)snprintf(m->missed, sizeof m->missed, "%.80s %.40s: %.70s", name, q->variant->name, a->text);
-    else if (q->mutant->shortcut != RIDGE_DTYPE_NONE)
-        m->refuted += a->applied && a->caught;
-    else if (a->applied && !a->caught)
+    else if (is_shortcut(mutant))
+        m->refuted += applied && caught;
+    else if (applied && !caught)
         (void)snprintf(m->missed, sizeof m->missed, "passed the check on %.100s %.70s", name, q->variant->name);
 }
 
@@ -52,10 +55,8 @@ static bool is_for_mutants(const ridge_selection *s, const ridge_lab_item *item)
     return item == first;
 }
 
-/* One mutant against one target, on one backend. The check is the same for all backends and ways: one is enough. */
-static void mutate_target(ridge_verification *v, const ridge_lab_item *group, const ridge_mutant *mutant, mutation *m) {
-    static ridge_question q[RIDGE_ASK_TOGETHER];
-    static ridge_answer got[RIDGE_ASK_TOGETHER];
+/* What a target's variants are asked, on one backend: the check is the same for all backends and ways. */
+static int questions_of(const ridge_verification *v, const ridge_lab_item *group, ridge_question *q) {
     const ridge_options *o = v->options;
     const ridge_isa isa = o->isa >= 0 ? (ridge_isa)o->isa : v->machine.isa;
     int n = 0;
@@ -66,17 +67,19 @@ static void mutate_target(ridge_verification *v, const ridge_lab_item *group, co
             const ridge_variant *variant = &item->target->variants[item->variants[k]];
             if (variant->role == RIDGE_PEER || ridge_variant_forced(variant)) continue;
             q[n] = ridge_verification_question(v, item, item->variants[k], isa);
-            q[n++].mutant = mutant;
+            q[n++].mutants = true;
         }
     }
-    *m = (mutation){0};
-    ridge_ask(q, n, o->limit, v->machine.memory_bytes, got);
-    for (int i = 0; i < n && !v->why[0]; i++)
-        if (got[i].unasked) memcpy(v->why, got[i].text, sizeof v->why);
-    for (int i = 0; i < n && !interrupted(); i++) judge_mutant(&q[i], &got[i], m);
-    if (m->applied > 0 && mutant->shortcut != RIDGE_DTYPE_NONE && m->refuted == 0 && !m->missed[0])
-        (void)snprintf(m->missed, sizeof m->missed, "no case misses its bound by a factor of %d",
-                       RIDGE_SHORTCUT_FACTOR);
+    return n;
+}
+
+/* One mutant against one target. */
+static mutation mutation_of(const ridge_question *q, const ridge_answer *got, int n, int mutant) {
+    mutation m = {0};
+    for (int i = 0; i < n; i++) judge_mutant(&q[i], &got[i], mutant, &m);
+    if (m.applied > 0 && is_shortcut(mutant) && m.refuted == 0 && !m.missed[0])
+        (void)snprintf(m.missed, sizeof m.missed, "no case misses its bound by a factor of %d", RIDGE_SHORTCUT_FACTOR);
+    return m;
 }
 
 static void add_mutant(ridge_verification *v, const char *target, const char *mutant, const char *applied,
@@ -104,16 +107,21 @@ static void record_mutant(ridge_verification *v, const ridge_target *target, con
 }
 
 void ridge_mutate_all(ridge_verification *v) {
+    static ridge_question q[RIDGE_ASK_TOGETHER];
+    static ridge_answer got[RIDGE_ASK_TOGETHER];
     const ridge_selection *s = v->selection;
     for (int i = 0; i < s->n && !interrupted(); i++) {
         const ridge_target *target = s->items[i].target;
         if (i > 0 && s->items[i - 1].target == target) continue; /* items come grouped by target */
         if (v->progress.terminal) ridge_progress_step(&v->progress, target->name);
         int kinds = 0;
+        const int n = questions_of(v, &s->items[i], q);
+        ridge_ask(q, n, v->options->limit * ridge_mutant_count, v->machine.memory_bytes, got);
+        if (interrupted()) return;
+        for (int k = 0; k < n && !v->why[0]; k++)
+            if (got[k].unasked) memcpy(v->why, got[k].text, sizeof v->why);
         for (int m = 0; m < ridge_mutant_count; m++) {
-            mutation found;
-            mutate_target(v, &s->items[i], &ridge_mutants[m], &found);
-            if (interrupted()) return;
+            const mutation found = mutation_of(q, got, n, m);
             record_mutant(v, target, &ridge_mutants[m], found.applied, found.missed);
             kinds += found.applied > 0;
         }

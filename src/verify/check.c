@@ -97,9 +97,9 @@ static bool outputs_written(const ridge_operands *ops, ridge_team *team, ridge_s
 }
 
 /* rows NULL: all. */
-static ridge_status outputs_right(const ridge_operands *ops, const ridge_rows *rows, ridge_team *team,
+static ridge_status outputs_right(const ridge_operands *ops, const ridge_rows *rows, bool until_wrong, ridge_team *team,
                                   ridge_check *check, ridge_error *error) {
-    ridge_judgement j = {0};
+    ridge_judgement j = {.until_bad = until_wrong};
     for (int d = 0; d < RIDGE_MAX_RANK; d++)
         if (ridge_target_leads(ops->target) >> d & 1)
             RIDGE_TRY(
@@ -121,14 +121,22 @@ static ridge_status outputs_right(const ridge_operands *ops, const ridge_rows *r
     return RIDGE_OK;
 }
 
-ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge_check *check, ridge_error *error) {
+static ridge_status check_all(const ridge_operands *ops, bool until_wrong, ridge_team *team, ridge_check *check,
+                              ridge_error *error) {
     ridge_scan scan;
     *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
     if (ridge_check_full_cost(ops->target, &ops->c) < SERIAL_COST) team = ridge_operands_team(ops, team);
     if (!guards_hold(ops, team, check) || !inputs_hold(ops, NULL, team, check) ||
         !outputs_written(ops, team, &scan, check))
         return RIDGE_OK;
-    return outputs_right(ops, NULL, team, check, error);
+    return outputs_right(ops, NULL, until_wrong, team, check, error);
+}
+ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge_check *check, ridge_error *error) {
+    return check_all(ops, false, team, check, error);
+}
+ridge_status ridge_check_until_wrong(const ridge_operands *ops, ridge_team *team, ridge_check *check,
+                                     ridge_error *error) {
+    return check_all(ops, true, team, check, error);
 }
 
 /* ---- a sample's check ---------------------------------------------------------------------- */
@@ -206,7 +214,7 @@ ridge_status ridge_check_rows(const ridge_operands *ops, const ridge_rows *rows,
                               ridge_error *error) {
     *check = (ridge_check){.rows = ops->c.dim[0], .worst = (double)INFINITY};
     if (!inputs_hold(ops, rows, team, check)) return RIDGE_OK;
-    return outputs_right(ops, rows, team, check, error);
+    return outputs_right(ops, rows, false, team, check, error);
 }
 
 ridge_status ridge_check_sample(const ridge_operands *ops, uint64_t row_seed, int64_t wanted, ridge_team *team,

@@ -18,6 +18,9 @@ typedef struct ridge_check {
 /* Checks every element of every output against the oracle, the guards, and that the inputs are unchanged (they are
  * regenerated from the seed). */
 ridge_status ridge_check_full(const ridge_operands *ops, ridge_team *team, ridge_check *check, ridge_error *error);
+/* The same answer, ended early by a wrong element: its errors are those of what was looked at until then. */
+ridge_status ridge_check_until_wrong(const ridge_operands *ops, ridge_team *team, ridge_check *check,
+                                     ridge_error *error);
 
 /* Checks every element for poison and finiteness, the guards, and `rows` rows drawn with row_seed against the oracle.
  * Outputs with another first dimension than 0 are checked on the same fraction of their rows. */

@@ -122,8 +122,9 @@ static void judge_part(void *arg, int rank, int size) {
     (void)size;
     judge_job *job = arg;
     ridge_judgement mine = {0};
+    const bool until_bad = job->total->until_bad;
     int64_t chunks = ridge_oracle_input_chunks(job->problem);
-    for (int64_t number; (number = atomic_fetch_add(&job->next, 1)) < chunks;) {
+    for (int64_t number; !(until_bad && mine.bad) && (number = atomic_fetch_add(&job->next, 1)) < chunks;) {
         ridge_chunk chunk;
         ridge_oracle_input_load(job->problem, number, rank, &chunk);
         judge_chunk(job->problem, &chunk, &mine);

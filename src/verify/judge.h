@@ -5,6 +5,7 @@
 #include "verify/problem.h"
 
 typedef struct ridge_judgement {
+    bool until_bad;                 /* asked for: what follows the first element out of bounds need not be judged */
     double worst, max_abs, max_rel; /* as in ridge_check */
     bool bad;
     int output;      /* the first element out of bounds */

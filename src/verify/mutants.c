@@ -296,3 +296,4 @@ const ridge_mutant ridge_mutants[] = {
     {"inputs-fp16", "f32 inputs are rounded to fp16 first", NULL, RIDGE_F16},
 };
 const int ridge_mutant_count = (int)(sizeof ridge_mutants / sizeof ridge_mutants[0]);
+_Static_assert(sizeof ridge_mutants / sizeof ridge_mutants[0] <= 32, "ridge_mutants_met has a bit for each");

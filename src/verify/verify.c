@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "verify/combination.h"
@@ -141,14 +142,16 @@ ridge_status ridge_verify_variant(const ridge_target *target, const ridge_case *
     return status;
 }
 
+/* ---- mutants ------------------------------------------------------------------------------- */
+
 /* A shortcut is refuted by far, or not at all: where low bits matter, and else on ordinary values. */
-static ridge_status verify_shortcut(ridge_trial *trial, ridge_dtype type, uint64_t seed, bool *applied, bool *caught,
-                                    ridge_error *error) {
+static ridge_status verify_shortcut(ridge_trial *trial, const ridge_mutant *mutant, uint64_t seed, bool *applied,
+                                    bool *caught, ridge_error *error) {
     static const ridge_layout dense = {0};
     static const ridge_fill_kind kinds[] = {RIDGE_PRECISION, RIDGE_RANDOM};
     ridge_check check;
     bool clean = true;
-    trial->shortcut = type;
+    trial->shortcut = mutant->shortcut;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !*caught; i++) {
         RIDGE_TRY(ridge_trial_run(trial, &dense, kinds[i], seed, &clean, error));
         if (!trial->shortened) continue;
@@ -159,31 +162,57 @@ static ridge_status verify_shortcut(ridge_trial *trial, ridge_dtype type, uint64
     return RIDGE_OK;
 }
 
-ridge_status ridge_verify_mutant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
-                                 const ridge_abilities *here, const ridge_mutant *mutant, ridge_team *team,
-                                 uint64_t seed, bool *applied, bool *caught, ridge_error *error) {
+/* The outputs of one run with a mutant. `right`: the operands' memory after that run. */
+static ridge_status verify_corrupted(ridge_trial *trial, const char *right, const ridge_mutant *mutant, uint64_t seed,
+                                     bool *applied, bool *caught, ridge_error *error) {
+    ridge_check check;
+    memcpy(trial->ops.memory, right, trial->ops.bytes);
+    *applied = mutant->apply(&trial->ops, seed);
+    if (!*applied) return RIDGE_OK;
+    RIDGE_TRY(ridge_check_until_wrong(&trial->ops, trial->team, &check, error));
+    *caught = !check.ok;
+    return RIDGE_OK;
+}
+
+/* Runs the variant, whose outputs have to be right before any is corrupted. */
+static ridge_status run_right(ridge_trial *trial, uint64_t seed, ridge_error *error) {
     static const ridge_layout odd = {.row_pad = 3, .misalign = 1}, dense = {0};
-    ridge_trial trial;
+    const ridge_layout *layout = trial->c->edge && trial->variant->role != RIDGE_PEER ? &odd : &dense;
     ridge_check check;
     bool clean = true;
-    *applied = *caught = false;
+    RIDGE_TRY(ridge_trial_run(trial, layout, RIDGE_RANDOM, seed, &clean, error));
+    RIDGE_TRY(ridge_check_full(&trial->ops, trial->team, &check, error));
+    if (check.ok) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_WRONG, "%s %s was wrong before any mutant: %s", trial->target->name,
+                      trial->variant->name, check.text);
+}
+
+static ridge_status verify_mutants(ridge_trial *trial, uint64_t seed, ridge_mutants_met *met, ridge_error *error) {
+    RIDGE_TRY(run_right(trial, seed, error));
+    char *right = malloc(trial->ops.bytes);
+    if (!right) return ridge_fail(error, RIDGE_NO_MEMORY, "no memory for %zu bytes of outputs", trial->ops.bytes);
+    memcpy(right, trial->ops.memory, trial->ops.bytes);
+    ridge_status status = RIDGE_OK;
+    /* Shortcuts, which fill the operands anew, come last in the list. */
+    for (int m = 0; m < ridge_mutant_count && status == RIDGE_OK; m++) {
+        const ridge_mutant *mutant = &ridge_mutants[m];
+        bool applied = false, caught = false;
+        status = mutant->apply ? verify_corrupted(trial, right, mutant, seed + (uint64_t)m, &applied, &caught, error)
+                               : verify_shortcut(trial, mutant, seed, &applied, &caught, error);
+        met->applied |= (uint32_t)applied << m;
+        met->caught |= (uint32_t)caught << m;
+    }
+    free(right);
+    return status;
+}
+
+ridge_status ridge_verify_mutants(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
+                                  const ridge_abilities *here, ridge_team *team, uint64_t seed, ridge_mutants_met *met,
+                                  ridge_error *error) {
+    ridge_trial trial;
+    *met = (ridge_mutants_met){0, 0};
     RIDGE_TRY(ridge_trial_create(&trial, target, c, variant, here, team, error));
-    if (mutant->shortcut != RIDGE_DTYPE_NONE) {
-        const ridge_status taken = verify_shortcut(&trial, mutant->shortcut, seed, applied, caught, error);
-        ridge_trial_destroy(&trial);
-        return taken;
-    }
-    const ridge_layout *layout = c->edge && variant->role != RIDGE_PEER ? &odd : &dense;
-    ridge_status status = ridge_trial_run(&trial, layout, RIDGE_RANDOM, seed, &clean, error);
-    if (status == RIDGE_OK) status = ridge_check_full(&trial.ops, team, &check, error);
-    if (status == RIDGE_OK && !check.ok)
-        status = ridge_fail(error, RIDGE_WRONG, "%s %s was wrong before mutant %s: %s", target->name, variant->name,
-                            mutant->name, check.text);
-    if (status == RIDGE_OK) *applied = mutant->apply(&trial.ops, seed);
-    if (*applied) {
-        status = ridge_check_full(&trial.ops, team, &check, error);
-        *caught = status == RIDGE_OK && !check.ok;
-    }
+    const ridge_status status = verify_mutants(&trial, seed, met, error);
     ridge_trial_destroy(&trial);
     return status;
 }

@@ -40,10 +40,16 @@ typedef struct ridge_mutant {
 extern const ridge_mutant ridge_mutants[];
 extern const int ridge_mutant_count;
 
-/* Runs the variant, applies the mutant (a shortcut: on the precision fill), and checks in full. *applied false: the mutant
- * does not apply to this case. *caught: the check failed, as it must. */
-ridge_status ridge_verify_mutant(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
-                                 const ridge_abilities *here, const ridge_mutant *mutant, ridge_team *team,
-                                 uint64_t seed, bool *applied, bool *caught, ridge_error *error);
+/* Of all mutants, bit m for ridge_mutants[m]. */
+typedef struct ridge_mutants_met {
+    uint32_t applied; /* those that apply to the case */
+    uint32_t caught;  /* those that the check found, as it must */
+} ridge_mutants_met;
+
+/* Runs the variant once, checks its outputs in full, and checks them again with each mutant applied. A shortcut has runs of
+ * its own, the first on the precision fill. */
+ridge_status ridge_verify_mutants(const ridge_target *target, const ridge_case *c, const ridge_variant *variant,
+                                  const ridge_abilities *here, ridge_team *team, uint64_t seed, ridge_mutants_met *met,
+                                  ridge_error *error);
 
 #endif

@@ -74,14 +74,14 @@ typedef struct met {
 static void mutate_variant(const ridge_target *target, const ridge_variant *variant, ridge_team *team, met *of) {
     for (int i = 0; i < target->n_cases; i++) {
         if (!looked_at(target, &target->cases[i])) continue;
+        ridge_mutants_met now;
+        ridge_error error;
+        ridge_status status = ridge_verify_mutants(
+            target, &target->cases[i], variant, &(ridge_abilities){.isa = best_isa()}, team, (uint64_t)i, &now, &error);
+        if (status == RIDGE_UNSUPPORTED) return;
+        if (status != RIDGE_OK) fail_msg("%s", error.text);
         for (int m = 0; m < ridge_mutant_count; m++) {
-            bool applied, caught;
-            ridge_error error;
-            ridge_status status =
-                ridge_verify_mutant(target, &target->cases[i], variant, &(ridge_abilities){.isa = best_isa()},
-                                    &ridge_mutants[m], team, (uint64_t)(i + m), &applied, &caught, &error);
-            if (status == RIDGE_UNSUPPORTED) return;
-            if (status != RIDGE_OK) fail_msg("%s", error.text);
+            const bool applied = now.applied >> m & 1, caught = now.caught >> m & 1;
             if (applied && !caught && ridge_mutants[m].shortcut == RIDGE_DTYPE_NONE)
                 fail_msg("%s %s, case %d: mutant %s passed for right", target->name, variant->name, i,
                          ridge_mutants[m].name);
