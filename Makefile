@@ -18,7 +18,7 @@ help: ## this list
 	@echo "  FUZZ_SECONDS=$(FUZZ_SECONDS) OUTPUT=runs/DATE-TIME DESTDIR= CMAKE_FLAGS="
 
 run: setup ## install what is missing, build, measure ch09 within WITHIN s
-	@tools/build --only ridge $(BUILD) $(CMAKE_FLAGS)
+	@tools/build --for-run --only ridge $(BUILD) $(CMAKE_FLAGS)
 	@$(BUILD)/ridge run $(RUN) --within $(WITHIN) --output $(OUTPUT)
 
 test: setup ## install what is missing, build, run and count all tests

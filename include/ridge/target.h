@@ -343,15 +343,36 @@ RIDGE_API ridge_arithmetic ridge_variant_arithmetic(const struct ridge_target *t
 #define RIDGE_JOIN2(a, b) a##_##b
 #define RIDGE_JOIN(a, b) RIDGE_JOIN2(a, b)
 #define RIDGE_ISA_FN(fn) RIDGE_JOIN(fn, RIDGE_ISA)
+/* A build for one machine leaves instruction sets out (cmake/isa.cmake): a variant has NULL for each of those. */
+#ifdef RIDGE_WITHOUT_scalar
+#define RIDGE_CODE_scalar(fn) NULL
+#else
+#define RIDGE_CODE_scalar(fn) fn##_scalar
+#endif
+#ifdef RIDGE_WITHOUT_avx2
+#define RIDGE_CODE_avx2(fn) NULL
+#else
+#define RIDGE_CODE_avx2(fn) fn##_avx2
+#endif
+#ifdef RIDGE_WITHOUT_avx512
+#define RIDGE_CODE_avx512(fn) NULL
+#else
+#define RIDGE_CODE_avx512(fn) fn##_avx512
+#endif
+#ifdef RIDGE_WITHOUT_neon
+#define RIDGE_CODE_neon(fn) NULL
+#else
+#define RIDGE_CODE_neon(fn) fn##_neon
+#endif
 #if defined(__x86_64__)
 #define RIDGE_CPU_DECLARE(fn)                     \
     ridge_status fn##_scalar(const ridge_call *); \
     ridge_status fn##_avx2(const ridge_call *);   \
     ridge_status fn##_avx512(const ridge_call *)
 #define RIDGE_CPU(fn) \
-    { fn##_scalar, fn##_avx2, fn##_avx512 }
+    { RIDGE_CODE_scalar(fn), RIDGE_CODE_avx2(fn), RIDGE_CODE_avx512(fn) }
 #define RIDGE_CPU_AVX512(fn) /* code for that set alone */ \
-    { NULL, NULL, fn##_avx512 }
+    { NULL, NULL, RIDGE_CODE_avx512(fn) }
 #define RIDGE_ANY_ISA(fn) \
     { fn, fn, fn }
 #elif defined(__aarch64__)
@@ -359,13 +380,13 @@ RIDGE_API ridge_arithmetic ridge_variant_arithmetic(const struct ridge_target *t
     ridge_status fn##_scalar(const ridge_call *); \
     ridge_status fn##_neon(const ridge_call *)
 #define RIDGE_CPU(fn) \
-    { fn##_scalar, fn##_neon }
+    { RIDGE_CODE_scalar(fn), RIDGE_CODE_neon(fn) }
 #define RIDGE_ANY_ISA(fn) \
     { fn, fn }
 #else
 #define RIDGE_CPU_DECLARE(fn) ridge_status fn##_scalar(const ridge_call *)
 #define RIDGE_CPU(fn) \
-    { fn##_scalar }
+    { RIDGE_CODE_scalar(fn) }
 #define RIDGE_ANY_ISA(fn) \
     { fn }
 #endif

@@ -26,10 +26,10 @@ ridge_status ridge_bench_threads(const ridge_options *o, const ridge_machine *ma
 
 ridge_status ridge_bench_isa(const ridge_options *o, const ridge_machine *machine, ridge_isa *isa, ridge_error *error) {
     *isa = o->isa >= 0 ? (ridge_isa)o->isa : machine->isa;
-    if (!ridge_isa_supported(*isa))
-        return ridge_fail(error, RIDGE_INVALID, "--isa %s: this processor has no %s (best here: %s)",
-                          ridge_isa_name(*isa), ridge_isa_name(*isa), ridge_isa_name(machine->isa));
-    return RIDGE_OK;
+    const char *why = ridge_isa_obstacle(*isa);
+    if (!why) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_INVALID, "--isa %s: %s (best here: %s)", ridge_isa_name(*isa), why,
+                      ridge_isa_name(machine->isa));
 }
 
 /* The file of --tuned. Results point to it. */

@@ -21,8 +21,9 @@ static ridge_status choose_threads(const ridge_lab_plan *plan, ridge_run *run, r
 
 static ridge_status choose_isa(const ridge_lab_plan *plan, ridge_lab *lab, ridge_error *error) {
     lab->isa = plan->isa ? *plan->isa : lab->run->machine.isa;
-    if (ridge_isa_supported(lab->isa)) return RIDGE_OK;
-    return ridge_fail(error, RIDGE_INVALID, "this processor has no %s (best here: %s)", ridge_isa_name(lab->isa),
+    const char *why = ridge_isa_obstacle(lab->isa);
+    if (!why) return RIDGE_OK;
+    return ridge_fail(error, RIDGE_INVALID, "%s: %s (best here: %s)", ridge_isa_name(lab->isa), why,
                       ridge_isa_name(lab->run->machine.isa));
 }
 

@@ -95,7 +95,7 @@ static bool has_all(const char *const *names) {
 }
 
 /* The features that the build's flags for each instruction set let the compiler use (cmake/isa.cmake). */
-bool ridge_isa_supported(ridge_isa isa) {
+static bool cpu_supports(ridge_isa isa) {
 #if defined(__x86_64__)
     static const char *const avx2[] = {"avx2", "fma", "f16c", "bmi2", NULL};
     static const char *const avx512[] = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", NULL};
@@ -108,4 +108,19 @@ bool ridge_isa_supported(ridge_isa isa) {
     (void)has_all;
 #endif
     return isa == RIDGE_ISA_scalar;
+}
+
+/* A table like those of variants: NULL where this build has no code. */
+static ridge_status built(const ridge_call *call) {
+    (void)call;
+    return RIDGE_OK;
+}
+const char *ridge_isa_obstacle(ridge_isa isa) {
+#define built_scalar built
+#define built_avx2 built
+#define built_avx512 built
+#define built_neon built
+    static const ridge_run_fn code[RIDGE_ISA_COUNT] = RIDGE_CPU(built);
+    if ((unsigned)isa >= RIDGE_ISA_COUNT || !cpu_supports(isa)) return "this processor does not have it";
+    return code[isa] ? NULL : "this build has no code for it, make build adds it";
 }

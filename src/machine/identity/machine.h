@@ -31,7 +31,9 @@ ridge_status ridge_machine_detect(ridge_machine *machine, ridge_error *error);
 /* What variants find here when CPU kernels are run with `isa`. Points into the machine. */
 ridge_abilities ridge_machine_abilities(const ridge_machine *machine, ridge_isa isa);
 
-bool ridge_isa_supported(ridge_isa isa);
+/* Why CPU kernels cannot run with `isa`: this processor lacks it, or this build has no code for it. NULL: they can. */
+const char *ridge_isa_obstacle(ridge_isa isa);
+static inline bool ridge_isa_supported(ridge_isa isa) { return !ridge_isa_obstacle(isa); }
 bool ridge_cpu_has(const char *feature); /* one word of `features` */
 
 #endif
