@@ -8,7 +8,12 @@
 static const double tile[] = {1.02, 3}, packed = 0.5, result = 0.1;
 
 #if defined(__x86_64__)
-const char *gemm_cpu_bf16_lacks(void) { return bf16_has_pairs_avx512() ? NULL : "needs AVX512-BF16"; }
+const char *gemm_cpu_bf16_lacks(void) {
+#ifndef RIDGE_WITHOUT_avx512
+    if (bf16_has_pairs_avx512()) return NULL;
+#endif
+    return "needs AVX512-BF16";
+}
 #endif
 
 /* The part of a thread: whole panels, or strips, of C's longer side. */
