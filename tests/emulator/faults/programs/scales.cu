@@ -43,8 +43,8 @@ static long try_packs(int rows, int cols) {
     unsigned char *const q = device_array<unsigned char>(want.code.size(), NULL);
     unsigned char *const s = device_array<unsigned char>(want.scale.size(), NULL);
     const int64_t across = blocks_tile_bytes(blocks_across(&blocks_mxfp8, cols)), down = blocks_tile_rows(rows);
-    const quantize_problem<float> p = {
-        device_array(x.size(), x.data()), cols, q, cols, rows, cols, down * BLOCKS_TILE_ROWS, 0};
+    const quantize_problem<float> p = {device_array(x.size(), x.data()), cols, q, cols, rows, cols,
+                                       down * BLOCKS_TILE_ROWS,          0};
     const mx_rule<RIDGE_E4M3, LANES> rule = {{s, across, across / BLOCKS_TILE * BLOCKS_TILE_COLS}};
     const ridge_call call = {};
     if (quantize_launch_packs<true, Packs>(&call, p, rule) != RIDGE_OK) return 1;
