@@ -289,6 +289,19 @@ static void some_keys(const work *w, block *b, int first, int count) {
     }
 }
 
+/* Rows of a head lie apart, where no processor expects the next one: lines of a later row come meanwhile. */
+static void write_rows(const work *w, const block *b) {
+    enum { ROWS_AHEAD = 8, LINE = 64 / sizeof(float) };
+    for (int i = 0; i < b->rows; i++) {
+        const float by = finish(w, b->head, &b->row[i], line_of(&w->lse, b->first + i, b->batch, b->head));
+        const float *const sums = b->sums + i * w->values;
+        float *const out = line_of(&w->out, b->first + i, b->batch, b->head);
+        for (int64_t j = 0; j < w->values && i + ROWS_AHEAD < b->rows; j += LINE)
+            __builtin_prefetch(line_of(&w->out, b->first + i + ROWS_AHEAD, b->batch, b->head) + j, 1);
+        for (int64_t j = 0; j < w->values; j++) out[j] = sums[j] * by;
+    }
+}
+
 /* From b->first on. Blocks of keys begin at the same ones in all tiles: a query's bits depend on no tile. */
 static void some_queries(const work *w, block *b) {
     b->rows = w->m - b->first < w->tile ? w->m - b->first : w->tile;
@@ -298,11 +311,7 @@ static void some_queries(const work *w, block *b) {
     for (int i = 0; i < b->rows; i++) b->row[i] = (running){-INFINITY, 0};
     for (int first = keys.begin / ATTENTION_KEYS * ATTENTION_KEYS; first < keys.end; first += ATTENTION_KEYS)
         some_keys(w, b, first, keys.end - first < ATTENTION_KEYS ? keys.end - first : ATTENTION_KEYS);
-    for (int i = 0; i < b->rows; i++) {
-        const float by = finish(w, b->head, &b->row[i], line_of(&w->lse, b->first + i, b->batch, b->head));
-        float *const out = line_of(&w->out, b->first + i, b->batch, b->head);
-        for (int64_t j = 0; j < w->values; j++) out[j] = b->sums[i * w->values + j] * by;
-    }
+    write_rows(w, b);
 }
 
 static void some_of_sequence(const work *w, int tile, block *b) {

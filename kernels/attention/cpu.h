@@ -1,16 +1,16 @@
 /* Attention in fp32 on a CPU. Both variants multiply by the products of cpu/gemm_product.h.
  *
  *   baseline    a head at a time: all scores, their softmax, the product with V, through memory
- *   optimized   a tile of queries of a head a thread; 256 keys at a time are packed once for it, and scores of 128 of its queries
+ *   optimized   a tile of queries of a head a thread; 256 keys at a time are packed once for it, and scores of 126 of its queries
  *               at a time stay in L2, with each query's running maximum and sum */
 #ifndef RIDGE_ATTENTION_CPU_H
 #define RIDGE_ATTENTION_CPU_H
 
 #include "attention/problem.h"
 
-/* Queries and keys of a block of scores; blocks of queries in a tile, at most; so few queries are multiplied with rows of keys,
+/* Queries and keys of a block of scores, queries as whole register tiles of AVX2 and AVX-512; blocks of queries in a tile, at most; so few queries are multiplied with rows of keys,
  * which are not packed. */
-enum { ATTENTION_QUERIES = 128, ATTENTION_KEYS = 256, ATTENTION_TILE_BLOCKS = 4, ATTENTION_FEW = 8 };
+enum { ATTENTION_QUERIES = 126, ATTENTION_KEYS = 256, ATTENTION_TILE_BLOCKS = 5, ATTENTION_FEW = 8 };
 enum { ATTENTION_TILE = ATTENTION_QUERIES * ATTENTION_TILE_BLOCKS };
 
 RIDGE_CPU_DECLARE(attention_cpu_baseline);
