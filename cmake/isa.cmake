@@ -14,7 +14,7 @@ else()
   set(RIDGE_ISA_FLAGS_scalar "")
 endif()
 
-# The features that ridge_isa_supported() asks for. /proc/cpuinfo lists x86's as "flags"; other sets need none that may be absent.
+# The features that ridge_isa_obstacle() asks for. /proc/cpuinfo lists x86's as "flags"; other sets need none that may be absent.
 set(RIDGE_ISA_NEEDS_avx2 avx2 fma f16c bmi2)
 set(RIDGE_ISA_NEEDS_avx512 ${RIDGE_ISA_NEEDS_avx2} avx512f avx512bw avx512dq avx512vl avx512cd)
 set(RIDGE_CPU_FLAGS "")
@@ -31,8 +31,8 @@ foreach(isa IN LISTS RIDGE_ISAS)
   endforeach()
 endforeach()
 
-# `make run` compiles what this machine runs and nothing else: a third of the time. ridge_leave_out_isas() tells the tables
-# of targets and ridge_isa_supported() which sets are absent.
+# `make run` compiles the kernels that this machine runs, and not two sets besides. ridge_leave_out_isas() tells the tables of
+# targets and ridge_isa_obstacle() which sets are absent.
 set(RIDGE_CPU_SETS all CACHE STRING "instruction sets of CPU kernels: all, or native (the best one of this machine)")
 set_property(CACHE RIDGE_CPU_SETS PROPERTY STRINGS all native)
 set(RIDGE_ISAS_BUILT ${RIDGE_ISAS})
