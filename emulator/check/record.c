@@ -32,7 +32,7 @@ uint32_t emu_node_new(void) {
 
 /* The newest members of a set, and the oldest. */
 static uint32_t cut(uint32_t set) {
-    uint32_t member[EMU_MOST_MEMBERS], n = 0;
+    uint32_t member[EMU_MOST_MEMBERS] = {0}, n = 0;
     for (uint32_t rest = set; rest;) member[n++] = emu_set_next(&rest);
     uint32_t kept = member[n - 1];
     for (uint32_t i = EMU_MEMBERS_KEPT - 1; i-- > 0;) kept = emu_set_add(kept, member[i]);

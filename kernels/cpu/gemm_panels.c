@@ -21,7 +21,7 @@ static void cut_rows(panels_block *b, int64_t m, int64_t strips, int64_t first, 
 }
 static void share_ahead(panels_block *b, const gemm_panels *p) {
     const int64_t rounds = b->depth / GEMM_AHEAD_STEPS;
-    b->steps = p->b_step == GEMM_NR && rounds > 0 ? parts_of(b->depth, b->strips) : 0;
+    b->steps = p->b_step == GEMM_NR && rounds > 0 && b->strips > 0 ? parts_of(b->depth, b->strips) : 0;
     b->each = b->steps > 0 ? (int)parts_of(b->steps, rounds) : 0;
 }
 
