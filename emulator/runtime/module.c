@@ -51,10 +51,28 @@ typedef struct header { /* of the fat binary itself */
 } header;
 #define FATBIN UINT32_C(0xba55ed50)
 
+/* An image that a program gives may be text, which lies anywhere and may end before a magic number would. */
+static bool begins_with(const void *image, uint32_t magic) {
+    const unsigned char *byte = image;
+    for (int i = 0; i < 4; i++)
+        if (byte[i] != (unsigned char)(magic >> 8 * i)) return false;
+    return true;
+}
+static uint64_t fatbin_bytes(const void *data) {
+    header h;
+    memcpy(&h, data, sizeof h);
+    return h.header_bytes + h.bytes;
+}
+static const void *unwrapped(const void *given) {
+    wrapper w;
+    if (!begins_with(given, WRAPPER)) return given;
+    memcpy(&w, given, sizeof w);
+    return w.data;
+}
+
 emu_fatbin *emu_fatbin_add(const void *given) {
     emu_fatbin *fatbin = emu_alloc(sizeof *fatbin);
-    const wrapper *w = given;
-    fatbin->data = w->magic == WRAPPER ? w->data : given;
+    fatbin->data = unwrapped(given);
     fatbins = emu_grow(fatbins, n_fatbins + 1, sizeof *fatbins);
     fatbins[n_fatbins++] = fatbin;
     return fatbin;
@@ -189,14 +207,13 @@ static bool is_text(const char *data) { return *data == '/' || *data == '.' || (
 static cudaError_t open_fatbin(emu_fatbin *fatbin) {
     if (fatbin->opened) return fatbin->error;
     fatbin->opened = true;
-    const header *h = fatbin->data;
     ptx_error error = {0};
     choice best = {0};
     if (is_text(fatbin->data)) {
         choose(&best, fatbin->data, strlen(fatbin->data), 0);
-    } else if (h->magic != FATBIN) {
+    } else if (!begins_with(fatbin->data, FATBIN)) {
         return fail_fatbin(fatbin, cudaErrorInvalidKernelImage, "neither a fat binary nor PTX");
-    } else if (!ptx_fatbin_each(h, h->header_bytes + h->bytes, choose, &best, &error)) {
+    } else if (!ptx_fatbin_each(fatbin->data, fatbin_bytes(fatbin->data), choose, &best, &error)) {
         free(best.text);
         return fail_fatbin(fatbin, cudaErrorInvalidPtx, error.text);
     }
