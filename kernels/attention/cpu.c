@@ -289,7 +289,7 @@ static void some_keys(const work *w, block *b, int first, int count) {
     }
 }
 
-/* Rows of a head lie apart, where no processor expects the next one: lines of a later row come meanwhile. */
+/* Rows of a head lie apart: the lines of a later row are prefetched. */
 static void write_rows(const work *w, const block *b) {
     enum { ROWS_AHEAD = 8, LINE = 64 / sizeof(float) };
     for (int i = 0; i < b->rows; i++) {
