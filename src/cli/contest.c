@@ -83,6 +83,7 @@ ridge_status ridge_contest_run(const ridge_options *o, ridge_contest *x, bool ed
     ridge_status status = choose_cases(o, x, edges, &selection, error);
     if (edges && status == RIDGE_NOT_FOUND && x->judged > 0) status = RIDGE_OK;
     few = *o;
+    if (x->file.host == RIDGE_FOREIGN_GPU) few.no_ceilings = true; /* the CPU's are none of a GPU's kernel */
     if (edges) {
         few.iterations = 1;
         few.repeat = 0;

@@ -79,7 +79,8 @@ static const char *find_nvcc(char *path, size_t size) {
     return "nvcc";
 }
 
-/* The runtime is that of the process which opens the library. The emulator takes PTX, and tells lines by its tables. */
+/* The library has a CUDA runtime of its own on a GPU (functions of the static one cannot be lent), and the emulator's in the process
+ * that opens it. The emulator takes PTX, and tells lines by its tables. */
 static ridge_status compile_cuda(const char *source, const char *include, ridge_foreign_file *file,
                                  ridge_error *error) {
     char path[600];
@@ -90,7 +91,7 @@ static ridge_status compile_cuda(const char *source, const char *include, ridge_
                                      "-lineinfo",
                                      "-shared",
                                      "-Xcompiler=-fPIC",
-                                     "-cudart=none",
+                                     emulated ? "-cudart=none" : "-cudart=static",
                                      emulated ? "-gencode=arch=compute_90a,code=compute_90a" : "-arch=native",
                                      emulated ? "--compress-mode=none" : "-lineinfo",
                                      include,

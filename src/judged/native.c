@@ -24,7 +24,7 @@ int ridge_native_load(ridge_judged *j) {
     const ridge_channel *c = j->channel;
     char text[RIDGE_CHANNEL_TEXT];
     void *library = dlopen(c->path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) return ridge_judged_say(j, dlerror());
+    if (!library) return (void)ridge_judged_say(j, dlerror()), RIDGE_CHANNEL_UNOPENED;
     j->symbol = dlsym(library, c->symbol);
     j->plain = c->plain || strcmp(c->symbol, by_arguments) == 0;
     if (!j->symbol && strcmp(c->symbol, "ridge_kernel") == 0) {
@@ -33,7 +33,8 @@ int ridge_native_load(ridge_judged *j) {
     }
     if (j->symbol) return 0;
     (void)snprintf(text, sizeof text, "it exports no '%.60s': name the function, FILE:SYMBOL", c->symbol);
-    return ridge_judged_say(j, text);
+    (void)ridge_judged_say(j, text);
+    return RIDGE_CHANNEL_UNOPENED;
 }
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
