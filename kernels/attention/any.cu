@@ -9,8 +9,9 @@
 namespace ridge {
 
 /* Depth: of q, k and v, padded. Memory: what they are in memory, from which they come in T, that has their values. */
-template <typename T, int Depth, bool Shaped, attention_keys_lie Lie, typename Memory = T, typename Result = T>
-struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, Shaped, false, Lie, Result> {
+template <typename T, int Depth, attention_keys_lie Lie, typename Memory = T, typename Result = T>
+struct attention_any_shape : attention_shape<T, Depth, Depth, 32, 1, true, false, Lie, Result> {
+    static constexpr bool asks = true;
     using In = Memory;
     static constexpr bool scaled = sizeof(Memory) == 1; /* codes, whatever they are multiplied in */
     static constexpr int pitch = Depth + 8;             /* elements; rows of ldmatrix in different banks */
@@ -179,13 +180,13 @@ template <attention_keys_lie Lie, bool Codes = false>
 static ridge_status run_any_depth(const attention_args &a, const ridge_call *call) {
     const int depth = a.depth > a.values ? a.depth : a.values;
     if (attention_is_empty(a)) return RIDGE_OK;
-    return with_attention_kind(call, [&]<typename T, bool Shaped>() {
+    return with_attention_kind<true>(call, [&]<typename T, bool>() {
         using Memory = std::conditional_t<Codes, e4m3, T>;
         using Operand = std::conditional_t<Codes, __half, T>;
         const cudaStream_t stream = stream_of(call);
-        if (depth <= 64) return run_any<attention_any_shape<Operand, 64, Shaped, Lie, Memory, T>>(a, stream);
-        if (depth <= 128) return run_any<attention_any_shape<Operand, 128, Shaped, Lie, Memory, T>>(a, stream);
-        return run_any<attention_any_shape<Operand, 256, Shaped, Lie, Memory, T>>(a, stream);
+        if (depth <= 64) return run_any<attention_any_shape<Operand, 64, Lie, Memory, T>>(a, stream);
+        if (depth <= 128) return run_any<attention_any_shape<Operand, 128, Lie, Memory, T>>(a, stream);
+        return run_any<attention_any_shape<Operand, 256, Lie, Memory, T>>(a, stream);
     });
 }
 

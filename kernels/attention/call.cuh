@@ -107,14 +107,17 @@ inline attention_args attention_fp8_args_of(const ridge_call *call) {
 }
 inline bool attention_is_empty(const attention_args &a) { return a.m == 0 || a.batch == 0 || a.heads == 0; }
 
-/* f.template operator()<T, Shaped>() */
-template <typename F>
+/* f.template operator()<T, Shaped>(). Asks: one kernel for both kinds of scores, which asks (attention_shape). */
+template <bool Asks = false, typename F>
 ridge_status with_attention_kind(const ridge_call *call, const F &f) {
     const bool shaped = attention_is_shaped(call->dim, call->option);
-    if (call->dtype == RIDGE_BF16)
-        return shaped ? f.template operator()<__nv_bfloat16, true>() : f.template operator()<__nv_bfloat16, false>();
-    if (call->dtype == RIDGE_F16)
-        return shaped ? f.template operator()<__half, true>() : f.template operator()<__half, false>();
+    const auto with_type = [&]<typename T>() {
+        if constexpr (!Asks)
+            if (!shaped) return f.template operator()<T, false>();
+        return f.template operator()<T, true>();
+    };
+    if (call->dtype == RIDGE_BF16) return with_type.template operator()<__nv_bfloat16>();
+    if (call->dtype == RIDGE_F16) return with_type.template operator()<__half>();
     return RIDGE_UNSUPPORTED;
 }
 

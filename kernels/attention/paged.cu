@@ -14,7 +14,7 @@ namespace ridge {
         const attention_tile tile = {depth, values, keys, groups, packed, step_us, tile_us};                         \
         const attention_paged_call rows(call);                                                                       \
         if (attention_is_empty(a)) return RIDGE_OK;                                                                  \
-        return with_attention_kind(call, [&]<typename T, bool Shaped>() {                                            \
+        return with_attention_kind<packed>(call, [&]<typename T, bool Shaped>() {                                    \
             using S = attention_shape<T, depth, values, keys, groups, Shaped, packed, attention_keys_lie::in_pages>; \
             return run_tiles<S>(a, tile, &rows.call);                                                                \
         });                                                                                                          \

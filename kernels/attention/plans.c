@@ -18,15 +18,25 @@ static int64_t packed_tiles(const int64_t *dim) {
     return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * whole_tiles(packed_rows(dim), 64);
 }
 
-/* As many as fill the SMs once, of two steps and more; none is empty in the tile that sees most. */
+/* Of parts of that many steps: by blocks of which an SM has one, a launch or a cluster's barrier that merges them not counted. */
+static double parts_us(const attention_tile *t, double tiles, int64_t steps, int64_t each, int sms) {
+    return ceil(tiles * (double)whole_tiles(steps, each) / sms) * ((double)each * t->step_us + t->tile_us);
+}
+/* Those of the least time, of two steps and more: they fill the SMs once, or several times where tiles are more than half of the
+ * SMs. None is empty in the tile that sees most. */
 int attention_parts(const attention_tile *t, const int64_t *dim, const double *option, int sms) {
     const int64_t tiles = packed_tiles(dim), m = dim[ATTENTION_M], n = dim[ATTENTION_N];
     if (!t->packed || tiles < 1 || m < 1 || m > ATTENTION_PACKED_ROWS) return 1;
     const attention_keys keys = attention_keys_of(attention_mask_of(dim, option), 0, (int)m - 1, (int)n);
     const int64_t steps = whole_tiles(keys.end > keys.begin ? keys.end - keys.begin : 0, t->keys);
-    int64_t parts = sms / tiles < ATTENTION_PARTS ? sms / tiles : ATTENTION_PARTS;
-    if (parts > steps / 2) parts = steps / 2;
-    return parts < 2 ? 1 : (int)whole_tiles(steps, whole_tiles(steps, parts));
+    int64_t parts = 1;
+    double least = parts_us(t, (double)tiles, steps, steps > 1 ? steps : 1, sms);
+    for (int64_t p = 2; p <= ATTENTION_PARTS && p <= steps / 2; p++) {
+        const int64_t each = whole_tiles(steps, p);
+        const double us = parts_us(t, (double)tiles, steps, each, sms) + MERGE;
+        if (us < least) least = us, parts = whole_tiles(steps, each);
+    }
+    return (int)parts;
 }
 int64_t attention_part_floats(const int64_t *dim, int parts) {
     if (parts < 2) return 0;
@@ -91,7 +101,8 @@ ridge_plan attention_packed_plan(const attention_tile *t, const ridge_problem *p
     const double turns = ceil(tiles * parts / attention_sms(p));
     const double tile = t->tile_us + PACKED_ROW * fmin((double)packed_rows(dim), 64);
     plan.us = LAUNCH + fmax(turns * (steps * t->step_us + tile), tile + attention_bytes_read(&p->c) / DRAM);
-    if (parts > 1) plan.us += parts <= ATTENTION_CLUSTER ? MERGE : LAUNCH + 8 * floats / DRAM;
+    const bool clustered = parts <= ATTENTION_CLUSTER && tiles * parts <= attention_sms(p);
+    if (parts > 1) plan.us += clustered ? MERGE : LAUNCH + 8 * floats / DRAM;
     plan.scratch = (size_t)floats * sizeof(float);
     plan.traffic.read += 4 * floats, plan.traffic.written += 4 * floats;
     return plan;

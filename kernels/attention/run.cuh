@@ -73,7 +73,7 @@ inline ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     if constexpr (S::packed) take_parts<S>(&a, tile, call, sms);
     const int64_t tiles = (int64_t)a.m_tiles * a.batch * (S::packed ? (int64_t)kv_heads * a.parts : a.heads);
     launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
-    if constexpr (S::packed) a.clustered = take_clusters<S>(&shape, a.parts);
+    if constexpr (S::packed) a.clustered = tiles <= sms && take_clusters<S>(&shape, a.parts);
     RIDGE_TRY(launch_overlapping(attention_kernel<S>, shape, stream, true, maps, a));
     if constexpr (S::packed)
         if (a.part_out && !a.clustered) {

@@ -8,7 +8,7 @@ namespace ridge {
         const attention_args a = attention_args_of(call);                                                     \
         const attention_tile tile = {depth, values, keys, groups, packed, step_us, tile_us};                  \
         if (attention_is_empty(a)) return RIDGE_OK;                                                           \
-        return with_attention_kind(call, [&]<typename T, bool Shaped>() {                                     \
+        return with_attention_kind<packed>(call, [&]<typename T, bool Shaped>() {                             \
             return run_tiles<attention_shape<T, depth, values, keys, groups, Shaped, packed>>(a, tile, call); \
         });                                                                                                   \
     }
