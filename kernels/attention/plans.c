@@ -18,7 +18,7 @@ static int64_t packed_tiles(const int64_t *dim) {
     return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * whole_tiles(packed_rows(dim), 64);
 }
 
-/* Of parts of that many steps: by blocks of which an SM has one, a launch or a cluster's barrier that merges them not counted. */
+/* Microseconds of all parts, of `each` steps: an SM has one block, which takes them in turn. Without the merge. */
 static double parts_us(const attention_tile *t, double tiles, int64_t steps, int64_t each, int sms) {
     return ceil(tiles * (double)whole_tiles(steps, each) / sms) * ((double)each * t->step_us + t->tile_us);
 }

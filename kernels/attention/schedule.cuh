@@ -65,8 +65,8 @@ struct attention_shape : attention_operands<Type, Keys, Result> {
     static_assert(Groups == 1 || producer_registers + Groups * consumer_registers <= registers_of_warpgroups(threads),
                   "setmaxnreg would wait for registers that the block has not");
     static constexpr bool shaped = Shaped, packed = Packed, parted = Packed;
-    static constexpr bool asks =
-        Packed; /* each step whether scores are shaped: there are registers for it, and half as many kernels */
+    /* Whether it is asked each step if scores are shaped: half as many kernels, where there are registers for it. */
+    static constexpr bool asks = Packed;
     static constexpr bool varlen = Lie == attention_keys_lie::in_sequences, paged = Lie == attention_keys_lie::in_pages;
     static constexpr bool spans = varlen || paged; /* keys are those of a place's span */
     /* Whether a warpgroup skips a tile's first or last step where it is masked for all of its rows. */

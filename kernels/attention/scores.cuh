@@ -30,8 +30,8 @@ __device__ inline void attention_bend(float &x, const attention_args &a, const f
     x = (x - slope * fabsf((float)ahead)) * LOG2_E;
 }
 
-/* The keys that all queries of a warpgroup see: known once a tile and asked each step, or found each step where no registers are left
- * to keep them. */
+/* The keys that all queries of a warpgroup see: found once a tile and asked each step, or found each step where no registers
+ * are left to keep them. */
 template <bool Kept>
 struct attention_seen {
     attention_keys keys;

@@ -303,8 +303,7 @@ __global__ void __launch_bounds__(S::threads, 1)
 #ifdef __CUDA_ARCH_FEAT_SM100_ALL
     extern __shared__ __align__(1024) uint8_t attention_shared[]; /* the swizzle begins at multiples of 1024 */
     __shared__ attention_tensor_shared<S> shared;
-    const int group =
-        __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0) - 1; /* the compiler sees a warp's one value */
+    const int group = value_of_warp((int)threadIdx.x / 128) - 1;
     const attention_tensor_memory<S> memory = attention_tensor_begin(maps, attention_shared, &shared);
     after_previous_launch();
     if (group < 0) {

@@ -79,8 +79,8 @@ static const char *find_nvcc(char *path, size_t size) {
     return "nvcc";
 }
 
-/* The library has a CUDA runtime of its own on a GPU (functions of the static one cannot be lent), and the emulator's in the process
- * that opens it. The emulator takes PTX, and tells lines by its tables. */
+/* On a GPU the library has a CUDA runtime of its own, since functions of the static one cannot be lent; else it finds the
+ * emulator's in the process that opens it. The emulator takes PTX, and tells lines by its tables. */
 static ridge_status compile_cuda(const char *source, const char *include, ridge_foreign_file *file,
                                  ridge_error *error) {
     char path[600];

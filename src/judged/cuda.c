@@ -1,6 +1,6 @@
 /* ridge-judged-cuda and ridge-judged-emulated: run kernels of CUDA C on a GPU, or on the emulator, whose functions have the same
- * names and are found in this program. For a GPU a kernel's library has a runtime of its own, which works in the same context: its
- * streams and memory are these, its last error is not, so that a launch that is refused shows by its outputs. Not for use by hand.
+ * names and are found in this program. For a GPU a kernel's library has a runtime of its own in the same context: streams and
+ * memory are shared, the last error is not, so that a launch that is refused shows by its outputs. Not for use by hand.
  *
  * Tensors are copied to device memory before a launch and back after it, which is not timed. Device memory is the same for
  * all launches of a shape. On the emulator each launch is attested: what it read, wrote and kept goes to the judge. */
