@@ -258,7 +258,7 @@ static ridge_status judge_launch(sampler *s, ridge_launch *l, ridge_error *error
     ridge_event event = {.kind = RIDGE_EVENT_SAMPLE, .slot = l->slot, .check = l->check};
     /* The rows are drawn now, with a seed that did not exist when the launch ran. */
     const uint64_t row_seed = ridge_random(ridge_clock_ns(), l->sample.seed);
-    for (int i = 0; i < slot->sets && slot->kind != RIDGE_SLOT_CORE; i++) {
+    for (int i = 0; i < slot->sets && slot->kind != RIDGE_SLOT_CORE && !l->refuted; i++) {
         ridge_check check;
         RIDGE_TRY(s->rig->check(s, l->set + i, row_seed + (uint64_t)i, s->sample_rows, &check, error));
         if (i == 0 || !check.ok || check.worst > event.check.worst) event.check = check;

@@ -40,6 +40,7 @@ typedef struct ridge_launch {
     ridge_sample sample;
     ridge_status status;
     ridge_check check; /* core slots: checked at once, because the next launch overwrites the operands */
+    bool refuted;      /* by the launch before, which is not timed: the check is of that one */
     void *graph;       /* graph slots: the captured graph, during the batch */
 } ridge_launch;
 
