@@ -88,6 +88,13 @@ ATTENTION_INLINE attention_keys attention_keys_of_each(attention_mask mask, int 
 ATTENTION_INLINE bool attention_keys_have(attention_keys keys, int begin, int end) {
     return begin >= keys.begin && end <= keys.end;
 }
+/* Whether each of the queries [first, last], of which there are some, sees all keys of [begin, end). */
+ATTENTION_INLINE bool attention_sees_all(attention_mask mask, int first, int last, int begin, int end,
+                                         attention_keys all) {
+    const attention_keys of_first = attention_keys_among(mask, first, first, all),
+                         of_last = attention_keys_among(mask, last, last, all);
+    return begin >= of_last.begin && end <= of_first.end;
+}
 
 /* One sequence among several that lie one behind the other: its queries, and its keys. */
 typedef struct attention_span {

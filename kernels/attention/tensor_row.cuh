@@ -14,8 +14,8 @@ __device__ inline uint32_t tensor_lanes(uint32_t column) { return column + (thre
 template <class S>
 struct attention_tensor_row {
     const attention_args &a;
-    int query;              /* of this thread's row */
-    attention_keys of_each; /* seen by all queries of the warp: known once a tile, asked each step */
+    int query;       /* of this thread's row */
+    int first, last; /* queries of the warp; last < first: none exists */
     float slope, sink_log2;
     float most, less, sum; /* as in softmax_rows_of; less: the maximum's shift */
     attention_span span;   /* where S::spans */
@@ -24,11 +24,9 @@ struct attention_tensor_row {
     /* The row of another tile, which begins at place.m. */
     __device__ void begin(const attention_place &place) {
         query = place.m + thread_of_warpgroup();
-        const int first = place.m + thread_of_warpgroup() / 32 * 32;
+        first = place.m + thread_of_warpgroup() / 32 * 32;
+        last = min(first + 31, attention_row_end<S>(a, place) - 1);
         if constexpr (S::spans) span = place.span;
-        of_each =
-            attention_keys_of_each(attention_mask_at<S>(a, span), first,
-                                   min(first + 31, attention_row_end<S>(a, place) - 1), attention_all_keys<S>(a, span));
         slope = S::shaped && a.slope ? a.slope[place.head] : 0.0f;
         sink_log2 = S::shaped && a.sink ? a.sink[place.head] * LOG2_E : -INFINITY;
         most = -INFINITY, less = 0.0f, sum = 0.0f;
@@ -45,7 +43,7 @@ struct attention_tensor_row {
 #pragma unroll
             for (int i = 0; i < S::N; i++) attention_bend(scores[i], a, a.scale, slope, ahead - i);
         }
-        if (attention_keys_have(of_each, begin, begin + S::N)) return;
+        if (first <= last && attention_sees_all(mask, first, last, begin, begin + S::N, all)) return;
         const attention_keys keys = attention_keys_among(mask, query, query, all);
         const int before = begin - keys.begin;
         const unsigned seen = (unsigned)max(keys.end - keys.begin, 0);
