@@ -24,7 +24,10 @@ int ridge_native_load(ridge_judged *j) {
     const ridge_channel *c = j->channel;
     char text[RIDGE_CHANNEL_TEXT];
     void *library = dlopen(c->path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) return (void)ridge_judged_say(j, dlerror()), RIDGE_CHANNEL_UNOPENED;
+    if (!library) {
+        (void)snprintf(text, sizeof text, RIDGE_CHANNEL_UNOPENED "%s", dlerror());
+        return ridge_judged_say(j, text);
+    }
     j->symbol = dlsym(library, c->symbol);
     j->plain = c->plain || strcmp(c->symbol, by_arguments) == 0;
     if (!j->symbol && strcmp(c->symbol, "ridge_kernel") == 0) {
@@ -32,9 +35,9 @@ int ridge_native_load(ridge_judged *j) {
         j->plain = true;
     }
     if (j->symbol) return 0;
-    (void)snprintf(text, sizeof text, "it exports no '%.60s': name the function, FILE:SYMBOL", c->symbol);
-    (void)ridge_judged_say(j, text);
-    return RIDGE_CHANNEL_UNOPENED;
+    (void)snprintf(text, sizeof text, RIDGE_CHANNEL_UNOPENED "it exports no '%.60s': name the function, FILE:SYMBOL",
+                   c->symbol);
+    return ridge_judged_say(j, text);
 }
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */

@@ -19,9 +19,11 @@ enum {
     RIDGE_CHANNEL_SYMBOL = 128,
     RIDGE_CHANNEL_TEXT = 200,
     RIDGE_CHANNEL_CPUS = 64,
-    RIDGE_CHANNEL_ARGUMENTS = 32,
-    RIDGE_CHANNEL_UNOPENED = -2 /* no library, or no such function in it: nothing can be said of the kernel */
+    RIDGE_CHANNEL_ARGUMENTS = 32
 };
+
+/* How a text begins where the library could not be opened, or has no such function: nothing is known of the kernel then. */
+#define RIDGE_CHANNEL_UNOPENED "not opened: "
 
 typedef enum ridge_channel_command {
     RIDGE_CHANNEL_START = 1, /* start the threads, and forbid what no kernel needs */
@@ -61,7 +63,7 @@ enum { RIDGE_CHANNEL_READ = 1, RIDGE_CHANNEL_WROTE = 2, RIDGE_CHANNEL_FROM_HOST 
 typedef struct ridge_channel {
     atomic_uint turn; /* a futex; odd: the judged's */
     uint32_t command;
-    int32_t status; /* the answer: 0, what the kernel returned, -1 or RIDGE_CHANNEL_UNOPENED with a text */
+    int32_t status; /* the answer: 0, what the kernel returned, or -1 with a text */
     char text[RIDGE_CHANNEL_TEXT];
     int32_t threads;
     int32_t pinned, cpus[RIDGE_CHANNEL_CPUS]; /* one a thread, if pinned */

@@ -231,9 +231,7 @@ static ridge_status answer(void) {
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c > '~') *c = '?';
     if (status == RIDGE_KERNEL_UNSUPPORTED) return ridge_note_why("it does not take this case"), RIDGE_UNSUPPORTED;
-    if (status == RIDGE_CHANNEL_UNOPENED)
-        ridge_note_why(RIDGE_FOREIGN_UNOPENED "%s", text);
-    else if (status == -1)
+    if (status == -1)
         ridge_note_why("%s", text);
     else
         ridge_note_why("it returned %d", (int)status);

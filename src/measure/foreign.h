@@ -46,9 +46,6 @@ void ridge_foreign_limit(double seconds, const volatile sig_atomic_t *interrupte
 /* The processors of its threads, one each; NULL: not pinned. */
 void ridge_foreign_pin(const int *cpus);
 
-/* What the reason has where the file could not be opened, or has no such function: nothing is known of the kernel then. */
-#define RIDGE_FOREIGN_UNOPENED "not opened: "
-
 /* A variant of that kernel: role peer, on the CPU. `name` has to live as long. Its prepare starts the judged process. */
 ridge_variant ridge_foreign_variant(const char *name);
 bool ridge_foreign_is(const ridge_variant *variant);
