@@ -34,22 +34,22 @@ struct attention_memory {
     static constexpr int bytes = barriers_at + 8 * (2 * S::q_places + 4 * S::stages);
     uint32_t base;
     __device__ uint32_t q(int tile) const { return base + (uint32_t)(tile % S::q_places * S::q_bytes); }
-    __device__ uint32_t k(auto step) const { return base + (uint32_t)(k_at + (int)(step % S::stages) * S::k_bytes); }
-    __device__ uint32_t v(auto step) const { return base + (uint32_t)(v_at + (int)(step % S::stages) * S::v_bytes); }
+    __device__ uint32_t k(int step) const { return base + (uint32_t)(k_at + step % S::stages * S::k_bytes); }
+    __device__ uint32_t v(int step) const { return base + (uint32_t)(v_at + step % S::stages * S::v_bytes); }
     __device__ uint32_t of_q(int which, int tile) const {
         return base + (uint32_t)(barriers_at + 8 * (which * S::q_places + tile % S::q_places));
     }
-    __device__ uint32_t of_stage(int which, auto step) const {
-        return base + (uint32_t)(barriers_at + 8 * (2 * S::q_places + which * S::stages + (int)(step % S::stages)));
+    __device__ uint32_t of_stage(int which, int step) const {
+        return base + (uint32_t)(barriers_at + 8 * (2 * S::q_places + which * S::stages + step % S::stages));
     }
     __device__ uint32_t q_full(int tile) const { return of_q(0, tile); }
     __device__ uint32_t q_empty(int tile) const { return of_q(1, tile); }
-    __device__ uint32_t k_full(auto step) const { return of_stage(0, step); }
-    __device__ uint32_t k_empty(auto step) const { return of_stage(1, step); }
-    __device__ uint32_t v_full(auto step) const { return of_stage(2, step); }
-    __device__ uint32_t v_empty(auto step) const { return of_stage(3, step); }
+    __device__ uint32_t k_full(int step) const { return of_stage(0, step); }
+    __device__ uint32_t k_empty(int step) const { return of_stage(1, step); }
+    __device__ uint32_t v_full(int step) const { return of_stage(2, step); }
+    __device__ uint32_t v_empty(int step) const { return of_stage(3, step); }
     /* Of the barriers of a block's step, or tile, of that number. */
-    __device__ static int phase(auto step) { return (int)(step / S::stages % 2); }
+    __device__ static int phase(int step) { return step / S::stages % 2; }
     __device__ static int q_phase(int tile) { return tile / S::q_places % 2; }
 
     __device__ void init(void) const {
@@ -250,9 +250,8 @@ struct attention_consumer {
     const attention_args &a;
     const attention_memory<S> &memory;
     const product_order<S> &order;
-    int group;
-    unsigned number = 0; /* of the step whose P is in p */
-    int keys = 0;        /* of a tile's first step, which has the last key */
+    int group, number = 0; /* of the step whose P is in p */
+    int keys = 0;          /* of a tile's first step, which has the last key */
     attention_sums<S> sums;
     float scores[S::scores];
     unsigned p[S::p_slices][4];
@@ -263,7 +262,7 @@ struct attention_consumer {
         : a(args), memory(shared), order(products), group(warpgroup) {}
 
     /* The next step. */
-    __device__ void count(void) { number = (unsigned)value_of_warp((int)number + 1); }
+    __device__ void count(void) { number = value_of_warp(number + 1); }
     /* Releases when `sum`, which is not below 0, is known. Its condition holds always: ptxas would else wait for a product
      * first, and compute what fits beside it afterwards. */
     __device__ void release_behind(uint32_t empty, float sum) const {
@@ -271,7 +270,7 @@ struct attention_consumer {
     }
 
     /* Scores of the step of that number: under way. */
-    __device__ void multiply_q(int tile, unsigned step) {
+    __device__ void multiply_q(int tile, int step) {
         mbarrier_wait_parity(memory.k_full(step), memory.phase(step));
         wgmma_fence();
         const uint32_t q = S::D > 128 ? unkept(memory.q(tile)) : memory.q(tile);

@@ -78,17 +78,7 @@ ATTENTION_INLINE attention_keys attention_keys_of(attention_mask mask, int first
     all.begin = 0, all.end = n;
     return attention_keys_among(mask, first, last, all);
 }
-/* The keys that each of the queries [first, last] sees; end < begin where there are none, or no queries. */
-ATTENTION_INLINE attention_keys attention_keys_of_each(attention_mask mask, int first, int last, attention_keys all) {
-    attention_keys keys;
-    keys.begin = attention_keys_among(mask, last, last, all).begin;
-    keys.end = first <= last ? attention_keys_among(mask, first, first, all).end : -1;
-    return keys;
-}
-ATTENTION_INLINE bool attention_keys_have(attention_keys keys, int begin, int end) {
-    return begin >= keys.begin && end <= keys.end;
-}
-/* Whether each of the queries [first, last], of which there are some, sees all keys of [begin, end). */
+/* Whether each of the queries [first, last] sees all keys of [begin, end). */
 ATTENTION_INLINE bool attention_sees_all(attention_mask mask, int first, int last, int begin, int end,
                                          attention_keys all) {
     const attention_keys of_first = attention_keys_among(mask, first, first, all),

@@ -22,8 +22,8 @@ __device__ inline void load_lines(uint32_t to, const CUtensorMap *map, uint32_t 
         cp_async_bulk_tensor_4d(to + (uint32_t)(c * Lines * 128), map, barrier, c * Box, line, head, batch);
 }
 
-/* A value that all lanes of a warp have: the compiler sees that. Descriptors and barriers of a step whose number is one take
- * uniform instructions, one between two products; of a number of each thread they took seven, and its registers. */
+/* A value that all lanes of a warp have: the compiler sees that. Descriptors of a step whose number is one take a uniform
+ * instruction between two products, those of a number of each thread took seven. */
 __device__ inline int value_of_warp(int value) { return __shfl_sync(0xffffffffu, value, 0); }
 
 /* A warpgroup's word to an mbarrier, by one of its threads. */

@@ -30,32 +30,11 @@ __device__ inline void attention_bend(float &x, const attention_args &a, const f
     x = (x - slope * fabsf((float)ahead)) * LOG2_E;
 }
 
-/* The keys that all queries of a warpgroup see: found once a tile and asked each step, or found each step where no registers
- * are left to keep them. */
-template <bool Kept>
-struct attention_seen {
-    attention_keys keys;
-    __device__ void of(attention_mask mask, int first, int last, attention_keys all) {
-        keys = attention_keys_of_each(mask, first, last, all);
-    }
-    __device__ attention_keys get(attention_mask, attention_keys) const { return keys; }
-};
-template <>
-struct attention_seen<false> {
-    int first, last;
-    __device__ void of(attention_mask, int first_query, int last_query, attention_keys) {
-        first = first_query, last = last_query;
-    }
-    __device__ attention_keys get(attention_mask mask, attention_keys all) const {
-        return attention_keys_of_each(mask, first, last, all);
-    }
-};
-
 template <class S>
 struct attention_scores_of {
     const attention_args &a;
-    attention_seen<!S::fp8> seen_by_all;
-    int query[2]; /* of this thread's rows */
+    int first, last; /* queries of the warpgroup; last < first: none exists */
+    int query[2];    /* of this thread's rows */
     static constexpr int heads = S::packed ? 2 : 1;
     float slope[heads], sink_log2[heads]; /* of this thread's rows, or of both */
     attention_span span;                  /* where S::spans */
@@ -70,8 +49,8 @@ struct attention_scores_of {
         if constexpr (S::spans) span = place.span;
         if constexpr (S::scaled)
             own_scale = attention_score_scale(a, place.batch, place.head) * (bends() ? 1.0f : LOG2_E);
-        const int last = attention_query<S>(a, min(row + 63, attention_row_end<S>(a, place) - 1));
-        seen_by_all.of(mask(), attention_query<S>(a, row), last, all_keys());
+        first = attention_query<S>(a, row);
+        last = attention_query<S>(a, min(row + 63, attention_row_end<S>(a, place) - 1));
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             const int own = place.m + fragment_row(group) + 8 * r, head = attention_head<S>(a, place, own);
@@ -90,7 +69,8 @@ struct attention_scores_of {
             for (int i = 0; i < S::scores; i++) scores[i] *= own_scale;
         if constexpr (S::shaped)
             if (bends()) bend<0>(scores, step), bend<1>(scores, step);
-        if (attention_keys_have(seen_by_all.get(mask(), all_keys()), step * S::N, (step + 1) * S::N)) return;
+        if (first <= last && attention_sees_all(mask(), first, last, step * S::N, (step + 1) * S::N, all_keys()))
+            return;
         hide<0>(scores, step), hide<1>(scores, step);
     }
 

@@ -113,8 +113,7 @@ struct backward_rows {
             scores[i] = ex2_approx_ftz(scores[i] - less);
         });
         const int last = min(first + 63, b.own.m - 1); /* below first: no row exists */
-        if (attention_keys_have(attention_keys_of_each(b.own.mask, first, last, {0, b.own.n}), line, line + S::N))
-            return;
+        if (first <= last && attention_sees_all(b.own.mask, first, last, line, line + S::N, {0, b.own.n})) return;
         hide<0>(scores, line), hide<1>(scores, line);
     }
     /* D becomes the gradient of scores. */
