@@ -213,8 +213,12 @@ struct attention_tiles {
     attention_place place;
     attention_steps steps, own; /* of the tile, of this warpgroup */
     int group, number = 0;      /* of the tile, among those of the block that have steps */
+    uint32_t room;              /* in shared memory, for the result of a part */
 
-    __device__ attention_tiles(const attention_args &a, int warpgroup) : schedule(a), group(warpgroup) { find(); }
+    __device__ attention_tiles(const attention_args &a, int warpgroup, uint32_t shared)
+        : schedule(a), group(warpgroup), room(shared) {
+        find();
+    }
     __device__ bool more(void) const { return schedule.more(); }
     __device__ void next(void) { schedule.next(), number++, find(); }
 
@@ -224,7 +228,10 @@ struct attention_tiles {
             place = schedule.place(), steps = attention_steps_of<S>(schedule.a, place);
             own = attention_steps_of_group<S>(schedule.a, place, steps, group);
             if (!steps.none()) return;
-            attention_store_none<S>(schedule.a, place, group);
+            if (S::packed && schedule.a.part_sums)
+                store_no_part<S>(schedule.a, place, room);
+            else
+                attention_store_none<S>(schedule.a, place, group);
         }
     }
 };
@@ -302,9 +309,12 @@ struct attention_consumer {
         rows.template take<S::scores>(scores, shape.factor());
         round_to_operand<S>(p, scores);
     }
-    /* The tile of that number has all its sums. */
-    __device__ void end(const attention_place &place, int tile) {
-        attention_store<S>(a, place, sums.all, rows, memory.q(tile), group);
+    /* The tile of that number has all its sums. factor: of a packed tile. */
+    __device__ void end(const attention_place &place, int tile, float factor) {
+        if (S::packed && a.part_sums)
+            store_part<S>(a, place, sums.all, rows, factor, memory.q(0));
+        else
+            attention_store<S>(a, place, sums.all, rows, memory.q(tile), group);
         sums.restart();
         if constexpr (S::packed) {
             bar_sync<128>(1); /* all of the result has left Q's place */
@@ -374,7 +384,7 @@ struct attention_consumer {
     }
 
     __device__ void run(void) {
-        attention_tiles<S> tiles(a, group);
+        attention_tiles<S> tiles(a, group, memory.q(0));
         if (!tiles.more()) return;
         sums.restart();
         attention_scores_of<S> shape(a, tiles.place, group);
@@ -392,16 +402,16 @@ struct attention_consumer {
             begun = S::across && tiles.more();
             if (begun) {
                 advance<true>(tiles, shape, tiles.steps.last, first);
-                end(place, tile);
+                end(place, tile, 0.0f);
                 round_to_operand<S>(p, scores);
             } else {
                 clear_behind_keys(first);
                 if constexpr (S::halves > 1) multiply_p(0, first), finish_first_half<0>();
                 multiply_p(S::halves - 1, first);
-                rows.finish(shape.factor(), shape.sink_log2);
+                if (!S::packed || !a.part_sums) rows.finish(shape.factor(), shape.sink_log2);
                 finish_sums();
                 if (skips) count(), skip_stages();
-                end(place, tile);
+                end(place, tile, shape.factor());
                 if (!tiles.more()) return;
                 count(), shape.of(tiles.place, group), rows.restart();
             }
@@ -414,6 +424,7 @@ __global__ void __launch_bounds__(S::threads, 1)
     attention_kernel(const __grid_constant__ attention_maps maps, const __grid_constant__ attention_args a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     static_assert(attention_memory<S>::bytes <= 227 * 1024, "shared memory");
+    static_assert(!S::packed || attention_part<S>::shared_bytes <= attention_memory<S>::v_at, "in Q's place and K's");
     extern __shared__ __align__(1024)
         uint8_t attention_shared[]; /* the swizzle's pattern begins at multiples of 1024 */
     const attention_memory<S> memory = {shared_address(attention_shared)};
@@ -436,7 +447,7 @@ __global__ void __launch_bounds__(S::threads, 1)
         order.close();
     }
     if constexpr (S::packed)
-        if (a.clustered) merge_in_cluster<S>(a);
+        if (a.clustered) merge_in_cluster<S>(a, memory.q(0));
 #else
     __trap(); /* launched on Hopper alone */
 #endif

@@ -14,9 +14,11 @@ bool attention_map_of(CUtensorMap *map, const void *base, const attention_stride
     const auto bytes = [](int extent, int64_t stride) {
         return (cuuint64_t)(extent > 1 ? stride * (int64_t)sizeof(T) : 16);
     };
-    const cuuint64_t extents[4] = {(cuuint64_t)dimensions, (cuuint64_t)rows, (cuuint64_t)heads, (cuuint64_t)batch};
-    const cuuint64_t strides[3] = {bytes(rows, s.row), bytes(heads, s.head), bytes(batch, s.batch)};
-    return make_map_4d<T>(map, base, extents, strides, lines);
+    return encode_map<4>(map, {map_type<T>,
+                               base,
+                               {(cuuint64_t)dimensions, (cuuint64_t)rows, (cuuint64_t)heads, (cuuint64_t)batch},
+                               {bytes(rows, s.row), bytes(heads, s.head), bytes(batch, s.batch)},
+                               {128 / (int)sizeof(T), (cuuint32_t)lines, 1, 1}});
 }
 
 /* Heads whose tiles run together, because of L2: as many as have their n rows, of `shared` heads each, in half of it, and

@@ -1,6 +1,9 @@
-/* Parts of the keys, which blocks have side by side where tiles are few, become whole rows again. Each part has left its rows
- * relative to its own sum, and the logarithm of that sum, in scratch. Where the blocks of a tile's parts fit into one cluster they
- * merge them behind its barrier, in the same launch; else a launch more does. */
+/* Parts of the keys, which blocks have side by side where tiles are few, become whole rows again. Where the blocks of a tile's parts
+ * fit into one cluster they merge them behind its barrier, in the same launch, from each other's shared memory; else a launch
+ * more does, from scratch.
+ *
+ * All of this runs once a launch, from instructions that no cache has: of one query and 8192 keys more than half of a block's time
+ * went by until they came. So there are few of them: sums leave as they are, in columns of the tile, and the quotient is the merge's. */
 #ifndef RIDGE_ATTENTION_PARTS_CUH
 #define RIDGE_ATTENTION_PARTS_CUH
 
@@ -15,26 +18,82 @@ extern "C" {
 
 namespace ridge {
 
-/* What parts are of a row's whole: part p's share is in lane p % 32. Every warp has them, without shared memory. */
+/* What a part has of a row: S::V sums of exponentials times values, and {what exponents of two are relative to, the sum of the
+ * exponentials}, -inf where it sees no key. Here of a tile's rows: row r's sums begin at sums + r * stride. */
+template <class S>
+struct attention_part {
+    static constexpr int shared_stride = S::V + 8; /* rows of a fragment are in different banks */
+    static constexpr int shared_bytes = S::M * (shared_stride * 4 + 8);
+    float *sums;
+    float2 *ends;
+    int stride, end_stride;
+
+    /* Of rows from `row` on. In the block's shared memory, from `room` on, where blocks are a cluster; else in scratch, a row's parts
+     * side by side. */
+    __device__ attention_part(const attention_args &a, const attention_place &place, uint32_t room, int row) {
+        if (a.clustered) {
+            sums = (float *)cvta_shared(room), ends = (float2 *)(sums + S::M * shared_stride);
+            stride = shared_stride, end_stride = 1;
+            sums += (row - place.m) * stride, ends += row - place.m;
+            return;
+        }
+        const int table = place.batch * (a.heads / a.group) + place.kv_head;
+        const int64_t first = ((int64_t)table * attention_rows<S>(a) + row) * a.parts + place.part;
+        sums = a.part_sums + first * S::V, ends = a.part_ends + first;
+        stride = a.parts * S::V, end_stride = a.parts;
+    }
+};
+
+/* rows: maxima and sums of this thread's two (softmax_rows). */
+template <class S, class Rows>
+__device__ inline void store_part(const attention_args &a, const attention_place &place, const float (&sums)[S::sums],
+                                  const Rows &rows, float factor, uint32_t room) {
+    const int row = place.m + fragment_row(0);
+    const attention_part<S> part(a, place, room, row);
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const float all = quad_sum(rows.sum[r]);
+        if (row + 8 * r >= attention_rows<S>(a)) continue;
+        float *const line = part.sums + 8 * r * part.stride + fragment_column();
+#pragma unroll
+        for (int j = 0; j < S::V / 8; j++)
+            *(float2 *)(line + 8 * j) = make_float2(sums[4 * j + 2 * r], sums[4 * j + 2 * r + 1]);
+        if (threadIdx.x % 4 == 0)
+            part.ends[8 * r * part.end_stride] =
+                make_float2(all == 0.0f ? -INFINITY : rows.shift(rows.most[r], factor), all);
+    }
+}
+/* Of a part whose queries see no key. */
+template <class S>
+__device__ inline void store_no_part(const attention_args &a, const attention_place &place, uint32_t room) {
+    const attention_part<S> part(a, place, room, place.m);
+    const int rows = min(S::M, attention_rows<S>(a) - place.m);
+#pragma unroll 1
+    for (int i = thread_of_warpgroup(); i < rows * S::V; i += 128) part.sums[i / S::V * part.stride + i % S::V] = 0.0f;
+    if (thread_of_warpgroup() < rows) part.ends[thread_of_warpgroup() * part.end_stride] = make_float2(-INFINITY, 0.0f);
+}
+
+/* What the parts of a row are multiplied by: part p's share is in lane p % 32. Every warp has them, without shared memory. */
 struct attention_shares {
     static constexpr int of_lane = ATTENTION_PARTS / 32;
     float share[of_lane];
     float all, log2_all; /* all: of the sums that shares are of */
 
-    /* lse: of part 0; sink: -inf for none. A row that sees nothing has all = 0. */
-    __device__ attention_shares(const float *lse, int64_t next, int parts, float sink) {
+    /* end(p): of part p; sink: -inf for none. A row that sees nothing has all = 0. */
+    template <typename F>
+    __device__ attention_shares(int parts, float sink, const F &end) {
         const int lane = (int)threadIdx.x % 32;
-        float top = sink, sum = 0.0f;
+        float2 ends[of_lane];
+        float top = sink * LOG2_E, sum = 0.0f;
 #pragma unroll
         for (int i = 0; i < of_lane; i++) {
-            const int p = lane + 32 * i;
-            share[i] = p < parts ? lse[p * next] : -INFINITY;
-            top = fmaxf(top, share[i]);
+            ends[i] = lane + 32 * i < parts ? end(lane + 32 * i) : make_float2(-INFINITY, 0.0f);
+            top = fmaxf(top, ends[i].x);
         }
         top = lanes_max<32>(top);
-        const float less = top == -INFINITY ? 0.0f : top * LOG2_E;
+        const float less = top == -INFINITY ? 0.0f : top;
 #pragma unroll
-        for (int i = 0; i < of_lane; i++) sum += share[i] = ex2_approx_ftz(share[i] * LOG2_E - less);
+        for (int i = 0; i < of_lane; i++) share[i] = ex2_approx_ftz(ends[i].x - less), sum += share[i] * ends[i].y;
         all = lanes_sum<32>(sum) + ex2_approx_ftz(sink * LOG2_E - less), log2_all = less + log2f(all);
     }
     __device__ float of(int p) const {
@@ -45,55 +104,62 @@ struct attention_shares {
     }
 };
 
-/* out and lse of a row from those of its parts, by a warp: lane l has the values l, l + 32, … Loads of the first parts are under way
- * together with those of the shares. place: of part 0. */
-template <class S>
-__device__ inline void merge_row(const attention_args &a, const attention_place &place, int row) {
-    constexpr int of_lane = S::V / 32, together = 32 / of_lane;
-    const int lane = (int)threadIdx.x % 32;
-    const int64_t at = attention_part_row<S>(a, place, row);
-    const int64_t next = (int64_t)a.batch * (a.heads / a.group) * attention_rows<S>(a);
-    const float *const parts = a.part_out + at * a.values + lane;
-    float some[together][of_lane], sum[of_lane] = {};
+/* A lane's values of a row: one behind the other. */
+template <int Count>
+struct alignas(Count < 4 ? 4 * Count : 16) attention_values {
+    float v[Count];
+};
+
+/* out and lse of a row from what its parts have, by a warp. sums(p), end(p): those of part p. Loads of the first parts are under
+ * way together with those of the shares. */
+template <class S, typename Sums, typename End>
+__device__ inline void merge_row(const attention_args &a, const attention_place &place, int row, const Sums &sums,
+                                 const End &end) {
+    constexpr int count = S::V / 32, together = 64 / count;
+    const int column = (int)threadIdx.x % 32 * count;
+    attention_values<count> some[together], result = {};
     const auto load = [&](int begin) {
 #pragma unroll
         for (int p = 0; p < together; p++)
-#pragma unroll
-            for (int i = 0; i < of_lane; i++)
-                some[p][i] = begin + p < a.parts && lane + 32 * i < a.values
-                                 ? parts[(begin + p) * next * a.values + 32 * i]
-                                 : 0.0f;
+            some[p] = begin + p < a.parts ? *(const attention_values<count> *)(sums(begin + p) + column)
+                                          : attention_values<count>{};
     };
     load(0);
     const float sink = S::shaped && a.sink ? a.sink[attention_head<S>(a, place, row)] : -INFINITY;
-    const attention_shares shares(a.part_lse + at, next, a.parts, sink);
+    const attention_shares shares(a.parts, sink, end);
     for (int begin = 0; begin < a.parts; load(begin += together)) {
 #pragma unroll
         for (int p = 0; p < together; p++) {
             const float share = shares.of(begin + p);
 #pragma unroll
-            for (int i = 0; i < of_lane; i++) sum[i] = fmaf(share, some[p][i], sum[i]);
+            for (int i = 0; i < count; i++) result.v[i] = fmaf(share, some[p].v[i], result.v[i]);
         }
     }
+    const float by = shares.all == 0.0f ? 0.0f : 1.0f / shares.all;
     typename S::O *const out = attention_row<S>(a, place, row);
 #pragma unroll
-    for (int i = 0; i < of_lane; i++)
-        if (lane + 32 * i < a.values)
-            out[lane + 32 * i] = from_float<typename S::O>(shares.all == 0.0f ? 0.0f : sum[i] / shares.all);
-    if (lane == 0) *attention_lse<S>(a, place, row) = shares.all == 0.0f ? -INFINITY : shares.log2_all * LN_2;
+    for (int i = 0; i < count; i++)
+        if (column + i < a.values) out[column + i] = from_float<typename S::O>(result.v[i] * by);
+    if (column == 0) *attention_lse<S>(a, place, row) = shares.all == 0.0f ? -INFINITY : shares.log2_all * LN_2;
 }
 
-/* By all threads of the blocks of a tile, which are a cluster: its barrier makes what they left visible, and their warps share the
- * tile's rows. */
+/* By all threads of the blocks of a tile, which are a cluster and have left their parts in `room`: they share the tile's rows, row r
+ * is that of block r modulo their number. None leaves while another reads what it has. */
 template <class S>
-__device__ inline void merge_in_cluster(const attention_args &a) {
-    attention_place place = attention_schedule<S>(a).place();
-    const int end = min(place.m + S::M, attention_rows<S>(a)), warps = S::threads / 32;
-    const int first = place.m + place.part * warps + (int)threadIdx.x / 32;
-    place.part = 0;
+__device__ inline void merge_in_cluster(const attention_args &a, uint32_t room) {
+    const attention_place place = attention_schedule<S>(a).place();
+    const int rows = min(S::M, attention_rows<S>(a) - place.m);
     __syncwarp();
     barrier_cluster_sync();
-    for (int row = first; row < end; row += a.parts * warps) merge_row<S>(a, place, row);
+#pragma unroll 1
+    for (int row = place.part + (int)threadIdx.x / 32 * a.parts; row < rows; row += S::threads / 32 * a.parts) {
+        const attention_part<S> own(a, place, room, place.m + row);
+        merge_row<S>(
+            a, place, place.m + row, [&](int p) { return mapa_generic(own.sums, p); },
+            [&](int p) { return *mapa_generic(own.ends, p); });
+    }
+    __syncwarp();
+    barrier_cluster_sync();
 }
 
 /* A launch more, a warp a row. */
@@ -103,7 +169,10 @@ __global__ void __launch_bounds__(128) attention_merge(const __grid_constant__ a
     const int number = (int)(blockIdx.x * 4 + threadIdx.x / 32), table = number / rows;
     if (table >= a.batch * kv_heads) return;
     after_previous_launch();
-    merge_row<S>(a, {0, table % kv_heads * a.group, table % kv_heads, table / kv_heads, 0, {}}, number % rows);
+    const attention_place place = {0, table % kv_heads * a.group, table % kv_heads, table / kv_heads, 0, {}};
+    const attention_part<S> first(a, place, 0, number % rows);
+    merge_row<S>(
+        a, place, number % rows, [&](int p) { return first.sums + p * S::V; }, [&](int p) { return first.ends[p]; });
 }
 
 }  // namespace ridge

@@ -26,7 +26,7 @@ static double parts_us(const attention_tile *t, double tiles, int64_t steps, int
  * SMs. None is empty in the tile that sees most. */
 int attention_parts(const attention_tile *t, const int64_t *dim, const double *option, int sms) {
     const int64_t tiles = packed_tiles(dim), m = dim[ATTENTION_M], n = dim[ATTENTION_N];
-    if (!t->packed || tiles < 1 || m < 1 || m > ATTENTION_PACKED_ROWS) return 1;
+    if (!t->packed || tiles < 1 || m < 1 || packed_rows(dim) > ATTENTION_PACKED_ROWS) return 1;
     const attention_keys keys = attention_keys_of(attention_mask_of(dim, option), 0, (int)m - 1, (int)n);
     const int64_t steps = whole_tiles(keys.end > keys.begin ? keys.end - keys.begin : 0, t->keys);
     int64_t parts = 1;
@@ -38,9 +38,9 @@ int attention_parts(const attention_tile *t, const int64_t *dim, const double *o
     }
     return (int)parts;
 }
-int64_t attention_part_floats(const int64_t *dim, int parts) {
+int64_t attention_part_floats(const attention_tile *t, const int64_t *dim, int parts) {
     if (parts < 2) return 0;
-    return parts * dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * packed_rows(dim) * (dim[ATTENTION_V] + 1);
+    return parts * dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * packed_rows(dim) * (t->values + 2);
 }
 
 /* Of a head. Where sequences end is in the device's memory: they are taken to be of one length. */
@@ -85,7 +85,7 @@ static ridge_traffic traffic_of(const ridge_problem *p) {
 /* Where other tiles are the better ones in any case. */
 static const char *packed_refusal(const attention_tile *t, const ridge_problem *p) {
     const int64_t *dim = p->c.dim;
-    if (packed_rows(dim) > ATTENTION_PACKED_ROWS) return "for up to 512 rows of heads that share keys";
+    if (packed_rows(dim) > ATTENTION_PACKED_ROWS) return "for up to 4096 rows of heads that share keys";
     if (attention_parts(t, dim, p->c.option, attention_sms(p)) < 2 && dim[ATTENTION_HEADS] == dim[ATTENTION_KV_HEADS])
         return "where heads share keys, or keys can be parted";
     return NULL;
@@ -96,7 +96,7 @@ ridge_plan attention_packed_plan(const attention_tile *t, const ridge_problem *p
     const int64_t *dim = p->c.dim;
     const int parts = attention_parts(t, dim, p->c.option, attention_sms(p));
     ridge_plan plan = {.traffic = traffic_of(p)};
-    const double floats = (double)attention_part_floats(dim, parts), tiles = (double)packed_tiles(dim);
+    const double floats = (double)attention_part_floats(t, dim, parts), tiles = (double)packed_tiles(dim);
     const double steps = ceil((double)whole_tiles(dim[ATTENTION_N], t->keys) / parts);
     const double turns = ceil(tiles * parts / attention_sms(p));
     const double tile = t->tile_us + PACKED_ROW * fmin((double)packed_rows(dim), 64);

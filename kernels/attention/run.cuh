@@ -14,8 +14,8 @@ inline void take_parts(attention_args *a, const attention_tile &tile, const ridg
     a->parts = attention_parts(&tile, call->dim, call->option, sms);
     a->m_tiles = (a->m * a->group + 63) / 64;
     if (a->parts < 2) return;
-    a->part_out = (float *)call->scratch;
-    a->part_lse = a->part_out + a->parts * rows * a->values;
+    a->part_sums = (float *)call->scratch;
+    a->part_ends = (float2 *)(a->part_sums + a->parts * rows * tile.values);
 }
 
 /* Clusters of that many blocks that run at the same time, asked once for each device. */
@@ -76,7 +76,7 @@ inline ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     if constexpr (S::packed) a.clustered = tiles <= sms && take_clusters<S>(&shape, a.parts);
     RIDGE_TRY(launch_overlapping(attention_kernel<S>, shape, stream, true, maps, a));
     if constexpr (S::packed)
-        if (a.part_out && !a.clustered) {
+        if (a.part_sums && !a.clustered) {
             const dim3 blocks((unsigned)((a.batch * a.heads * a.m + 3) / 4));
             return launch_overlapping(attention_merge<S>, {blocks, 128}, stream, true, a);
         }

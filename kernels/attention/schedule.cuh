@@ -130,9 +130,9 @@ struct attention_args {
     int m_tiles, section; /* heads, of all batches, whose keys stay in L2 together */
     bool longest_first;
     int parts; /* of what passes a tile, which blocks have side by side, where tiles are few */
-    /* Packed: where parts of the keys leave their results: out [part, batch, head, row, values] and lse [part, batch, head,
-     * row], rows as packed. NULL: there is one part. */
-    float *part_out, *part_lse;
+    /* Packed: scratch for what parts of the keys have of rows (attention_part). NULL: there is one part. */
+    float *part_sums;
+    float2 *part_ends;
     bool clustered;             /* the blocks of a tile's parts are a cluster, and merge them */
     const int *q_ends, *k_ends; /* of sequences; NULL: there is one */
     int sequences;

@@ -57,7 +57,7 @@ struct attention_scores_of {
             query[r] = attention_query<S>(a, own);
             if (r >= heads) continue;
             slope[r] = S::shaped && a.slope ? a.slope[head] : 0.0f;
-            sink_log2[r] = S::shaped && a.sink && !(S::packed && a.part_out) ? a.sink[head] * LOG2_E : -INFINITY;
+            sink_log2[r] = S::shaped && a.sink && !(S::packed && a.part_sums) ? a.sink[head] * LOG2_E : -INFINITY;
         }
     }
     /* From scores to exponents of two. */
@@ -234,25 +234,13 @@ __device__ inline float *attention_lse(const attention_args &a, const attention_
     return a.lse + attention_query<S>(a, row) * a.lse_strides.row + place.batch * a.lse_strides.batch +
            attention_head<S>(a, place, row) * a.lse_strides.head;
 }
-/* A row's number among those of a part. */
-template <class S>
-__device__ inline int64_t attention_part_row(const attention_args &a, const attention_place &place, int row) {
-    const int64_t rows = attention_rows<S>(a), tables = (int64_t)a.batch * (a.heads / a.group);
-    return (place.part * tables + place.batch * (a.heads / a.group) + place.kv_head) * rows + row;
-}
-
 /* row: the thread's first. */
 template <class S, class Rows>
 __device__ inline void store_lse(const attention_args &a, const attention_place &place, const Rows &rows, int row) {
     if (threadIdx.x % 4 != 0) return;
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
-        if (row + 8 * r >= attention_row_end<S>(a, place)) continue;
-        if (S::packed && a.part_lse)
-            a.part_lse[attention_part_row<S>(a, place, row + 8 * r)] = rows.lse[r];
-        else
-            *attention_lse<S>(a, place, row + 8 * r) = rows.lse[r];
-    }
+    for (int r = 0; r < 2; r++)
+        if (row + 8 * r < attention_row_end<S>(a, place)) *attention_lse<S>(a, place, row + 8 * r) = rows.lse[r];
 }
 
 /* Rows of a tile on their way from a warpgroup's sums to memory. */
@@ -310,35 +298,22 @@ __device__ inline void attention_store(const attention_args &a, const attention_
     each_of_row<0>(sums, [&](float &x, int) { x *= rows.by[0] * of_values; });
     each_of_row<1>(sums, [&](float &x, int) { x *= rows.by[1] * of_values; });
     wgmma_settle(sums); /* multiplied once, whichever way they leave */
-    if constexpr (S::packed)
-        if (a.part_out) { /* in fp32 */
-            float *const first = a.part_out + attention_part_row<S>(a, place, 0) * a.values;
-            store_pairs<S::V>(first, a.values, attention_rows<S>(a), a.values, {place.m, 0, 0, false, 0}, sums, group,
-                              a.values % 2 == 0);
-            return store_lse<S>(a, place, rows, row);
-        }
     const attention_rows_out to = {room, group, place.m, attention_row_end<S>(a, place), a.values, a.out_in_pieces};
     store_rows<S, S::V>(to, sums, [&](int r) { return attention_row<S>(a, place, r); });
     store_lse<S>(a, place, rows, row);
 }
 
-/* Of a tile whose queries see no key, or none of a part. */
+/* Of a tile whose queries see no key. */
 template <class S>
 __device__ inline void attention_store_none(const attention_args &a, const attention_place &place, int group) {
     const int first = place.m + group * 64, rows = min(64, attention_row_end<S>(a, place) - first);
     for (int i = thread_of_warpgroup(); i < rows * a.values; i += 128) {
         const int row = first + i / a.values, column = i % a.values;
-        if (S::packed && a.part_out)
-            a.part_out[attention_part_row<S>(a, place, row) * a.values + column] = 0.0f;
-        else
-            attention_row<S>(a, place, row)[column] = from_float<typename S::O>(0.0f);
+        attention_row<S>(a, place, row)[column] = from_float<typename S::O>(0.0f);
     }
     for (int i = thread_of_warpgroup(); i < rows; i += 128) {
         const float sink = a.sink ? a.sink[attention_head<S>(a, place, first + i)] : -INFINITY;
-        if (S::packed && a.part_lse)
-            a.part_lse[attention_part_row<S>(a, place, first + i)] = -INFINITY;
-        else
-            *attention_lse<S>(a, place, first + i) = sink;
+        *attention_lse<S>(a, place, first + i) = sink;
     }
 }
 

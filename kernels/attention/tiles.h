@@ -52,6 +52,6 @@ typedef struct attention_tile {
 } attention_tile;
 
 /* Most rows of heads that share keys, of packed tiles; most parts of the keys; and most that a cluster has. */
-enum { ATTENTION_PACKED_ROWS = 512, ATTENTION_PARTS = 64, ATTENTION_CLUSTER = 16 };
+enum { ATTENTION_PACKED_ROWS = 4096, ATTENTION_PARTS = 64, ATTENTION_CLUSTER = 16 };
 
 #endif

@@ -21,7 +21,7 @@ extern const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS]; /* of atten
 
 /* Of packed tiles: parts of the keys that blocks have side by side; and floats of their results, of one part none. */
 int attention_parts(const attention_tile *tile, const int64_t *dim, const double *option, int sms);
-int64_t attention_part_floats(const int64_t *dim, int parts);
+int64_t attention_part_floats(const attention_tile *t, const int64_t *dim, int parts);
 
 /* Of ways whose `own` is an attention_tile, and of the one that takes operands as they lie. */
 ridge_plan attention_wgmma_plan(const ridge_way *way, const ridge_problem *p);

@@ -40,7 +40,7 @@ static ridge_status multiply_shares(const gemm_call &g, const any_split &split) 
     const any_depth steps = {(int)g.a.columns, (int)split.each};
     RIDGE_TRY(any_launch({split.tiles, 1}, any_device(), a, b, g.c.rows, g.c.columns, steps, 1, to, g.stream,
                          split.shares, NULL));
-    return gemm_add_shares(g, sums, split.shares);
+    return gemm_add_shares(g, gemm_sums_of(g, sums, split.shares));
 }
 
 }  // namespace ridge

@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "gemm/problem.h"
+#include "gemm/wgmma.h"
 }
 
 namespace ridge {
@@ -98,8 +99,20 @@ ridge_status gemm_by_few_rows(const gemm_call &g);
 ridge_status gemm_by_multiply_adds(const gemm_call &g, const unsigned *only_if = NULL);
 /* fp32 by hi_lo_128 of GEMM_HI_LO_TILES; its scratch is that of gemm_hi_lo_of. */
 ridge_status gemm_by_hi_lo_128(const gemm_call &g);
-/* C = the sums of all shares of K, in their order: lines of gemm_share_line(n), the shares one behind the other. */
-ridge_status gemm_add_shares(const gemm_call &g, const float *sums, int shares);
+/* Sums of shares of K, [shares][rows][line]: those of C, or of its transpose. */
+struct gemm_share_sums {
+    const float *first;
+    int64_t rows, columns, line;
+    int shares;
+    bool transposed;
+    float alpha;
+};
+/* C = alpha times what all shares have, always added in the same order; with the call's terms. */
+ridge_status gemm_add_shares(const gemm_call &g, const gemm_share_sums &s);
+/* Those of C as it lies, which have been multiplied by alpha, in lines of gemm_share_line(n). */
+inline gemm_share_sums gemm_sums_of(const gemm_call &g, const float *sums, int shares) {
+    return {sums, g.c.rows, g.c.columns, gemm_share_line(g.c.columns), shares, false, 1.0f};
+}
 
 }  // namespace ridge
 

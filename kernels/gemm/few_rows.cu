@@ -3,6 +3,7 @@
 #include "cuda/host/tensor_map.cuh"
 #include "cuda/pipe/ring.cuh"
 #include "cuda/ptx/cluster.cuh"
+#include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/ptx/mma.cuh"
 #include "cuda/tile/pack.cuh"
@@ -22,6 +23,8 @@ struct few_shape {
     using T = Type;
     static constexpr int R = Rows, stages = gemm_few_stages(Rows, FewAlong);
     static constexpr bool KX = FewAlong, KW = Along;
+    /* Lines of up to 32 bytes, which run across K: TMA takes 2.5 µs for the 64 of a slice. The producer's warp copies them. */
+    static constexpr bool copies = !FewAlong && Rows <= 16;
     static constexpr int w_bytes = GEMM_FEW_OUTPUTS * 128, x_lines = KX ? R : GEMM_FEW_SLICE, x_bytes = x_lines * 128;
     static constexpr int stage_bytes = w_bytes + x_bytes, bytes = stages * (stage_bytes + 16);
     static constexpr int pitch = GEMM_FEW_OUTPUTS + 4; /* of a row's sums, in floats */
@@ -33,6 +36,9 @@ template <typename T>
 struct few_args {
     int slices, each; /* of K; of a share */
     int rows, outputs;
+    const T *x; /* where the few run across K, in lines of x_line elements, `depth` of them */
+    int64_t x_line;
+    int depth;
     void *c;
     int64_t c_row, c_output; /* steps of C, in elements */
     bool wide;
@@ -50,24 +56,42 @@ struct few_memory {
     __device__ uint32_t empty(int stage) const { return full(stage) + 8; }
 };
 
-/* By one thread: slices first … first + count - 1. What is read once makes way in L2 for what all blocks read. */
+/* A slice of the few, by a warp: pieces of 8 of them, zeros behind the last one and behind the last line. */
 template <class S>
-__device__ inline void few_produce(const CUtensorMap *w_map, const CUtensorMap *x_map, const few_memory<S> &memory,
-                                   int output, int first, int count) {
+__device__ inline void few_copy_x(const few_args<typename S::T> &p, uint32_t to, uint32_t full, int k) {
+    constexpr int pieces = S::R / 8;
+#pragma unroll
+    for (int i = (int)threadIdx.x % 32; i < GEMM_FEW_SLICE * pieces; i += 32) {
+        const int line = i / pieces, piece = i % pieces;
+        const int left = k + line < p.depth ? min(max(p.rows - 8 * piece, 0), 8) : 0;
+        cp_async_16_some(to + (uint32_t)swizzle_128B(line, piece),
+                         left > 0 ? p.x + (k + line) * p.x_line + 8 * piece : p.x, 2 * left);
+    }
+    cp_async_mbarrier_arrive_noinc(full);
+}
+
+/* By one thread, or by a warp that copies the few: slices first … first + count - 1. What is read once makes way in L2 for what all
+ * blocks read. */
+template <class S>
+__device__ inline void few_produce(const CUtensorMap *w_map, const CUtensorMap *x_map, const few_args<typename S::T> &p,
+                                   const few_memory<S> &memory, int output, int first, int count) {
     const uint64_t once = createpolicy_evict_first(), again = createpolicy_evict_last();
     ring<S::stages> at;
     for (int slice = first; slice < first + count; slice++, at.next()) {
         const int k = slice * GEMM_FEW_SLICE;
         const uint32_t full = memory.full(at.stage);
         mbarrier_wait_parity(memory.empty(at.stage), at.phase ^ 1);
-        mbarrier_arrive_expect_tx(full, S::stage_bytes);
+        if constexpr (S::copies) few_copy_x<S>(p, memory.x(at.stage), full, k);
+        if (threadIdx.x % 32 != 0) continue;
+        mbarrier_arrive_expect_tx(full, S::copies ? S::w_bytes : S::stage_bytes);
         if constexpr (S::KW) {
             cp_async_bulk_tensor_2d(memory.w(at.stage), w_map, full, k, output, once);
         } else {
             cp_async_bulk_tensor_2d(memory.w(at.stage), w_map, full, output, k, once);
             cp_async_bulk_tensor_2d(memory.w(at.stage) + S::w_bytes / 2, w_map, full, output + 64, k, once);
         }
-        cp_async_bulk_tensor_2d(memory.x(at.stage), x_map, full, S::KX ? k : 0, S::KX ? 0 : k, again);
+        if constexpr (!S::copies)
+            cp_async_bulk_tensor_2d(memory.x(at.stage), x_map, full, S::KX ? k : 0, S::KX ? 0 : k, again);
     }
 }
 
@@ -166,14 +190,15 @@ __global__ void __launch_bounds__(FEW_THREADS, GEMM_FEW_BLOCKS)
     const int first = rank * p.each, count = max(0, min(p.each, p.slices - first));
     if (threadIdx.x == 0) {
         prefetch_tensormap(&w_map), prefetch_tensormap(&x_map);
-        for (int s = 0; s < S::stages; s++) mbarrier_init(memory.full(s), 1), mbarrier_init(memory.empty(s), FEW_WARPS);
+        for (int s = 0; s < S::stages; s++)
+            mbarrier_init(memory.full(s), S::copies ? 33 : 1), mbarrier_init(memory.empty(s), FEW_WARPS);
         fence_mbarrier_init();
     }
     __syncthreads();
     after_previous_launch();
     float sums[S::R / 8][4] = {};
     if (warp == FEW_WARPS) {
-        if (threadIdx.x % 32 == 0) few_produce<S>(&w_map, &x_map, memory, output, first, count);
+        if (S::copies || threadIdx.x % 32 == 0) few_produce<S>(&w_map, &x_map, p, memory, output, first, count);
         __syncwarp();
     } else {
         few_multiply<S>(sums, memory, count);
@@ -224,6 +249,7 @@ static ridge_status few_rows_of(const gemm_call &g) {
     p.wide = g.wide, p.alpha = g.alpha, p.transposed = f.transposed, p.terms = g.terms<T>();
     const matrix_lines x = few_lines(f.transposed ? g.b.base : g.a.base, f.few, problem.k),
                        w = few_lines(f.transposed ? g.a.base : g.b.base, f.other, problem.k);
+    p.x = (const T *)x.base, p.x_line = x.stride, p.depth = (int)problem.k;
     const auto run = [&]<int R, bool KX>() {
         return f.other.along ? few_run<few_shape<T, R, KX, true>>(f, p, x, w, g.stream)
                              : few_run<few_shape<T, R, KX, false>>(f, p, x, w, g.stream);

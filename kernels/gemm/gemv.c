@@ -34,23 +34,27 @@ static const double ACROSS_FILL_32 = 6, ACROSS_FILL = 3, ACROSS_END = 3.5, ACROS
 static const double ACROSS_STEP = 0.004, ACROSS_STEP_16 = 0.0065, ACROSS_STEP_OF_TWO = 0.0095,
                     ACROSS_STEP_32_OF_TWO = 0.017, ACROSS_STEP_16_OF_TWO = 0.0105;
 
-static double few_rows_tensor_cost(const gemv_plan *p, int64_t depth, int64_t outputs, int64_t side, int bytes,
-                                   bool along) {
-    const bool large = p->rows == 2 * GEMV_ROWS, one = large && !along && p->product != GEMV_MMA_TF32;
-    const double tile = along ? 128 : 128.0 / bytes, resident = GEMV_BLOCKS / 2.0 * (one ? 1 : 2);
-    const double tiles = up((double)outputs, tile) * (double)side * p->groups * (double)p->shares;
-    const double of_block = up(tiles, resident), lines = up((double)outputs, tile) * tile * (double)side;
-    if (along) {
-        const double w = (double)depth * (double)outputs * (double)side * bytes;
-        return fmax(p->groups * w / (bytes == 4 ? ALONG_BYTES : ALONG_BYTES_16),
-                    few_rows_mma(p->product, p->groups * p->rows, (double)depth * lines)) +
-               of_block * (large ? ALONG_END_32 : ALONG_END);
-    }
+/* Across it: whether an SM has one block. */
+static bool has_one(const gemv_plan *p) { return p->rows == 2 * GEMV_ROWS && p->product != GEMV_MMA_TF32; }
+/* Lines across the depth, by blocks that have `of_block` tiles one after the other. */
+static double across_us(const gemv_plan *p, int64_t depth, int bytes, double of_block) {
+    const bool large = p->rows == 2 * GEMV_ROWS, one = has_one(p);
     const double of_one = bytes == 4 ? ACROSS_STEP : ACROSS_STEP_16;
     const double of_two = bytes == 2 ? ACROSS_STEP_16_OF_TWO : large ? ACROSS_STEP_32_OF_TWO : ACROSS_STEP_OF_TWO;
     return (large ? ACROSS_FILL_32 : ACROSS_FILL) +
            of_block * ((one ? ACROSS_END : ACROSS_END_OF_TWO) +
                        (one ? of_one : of_two) * (double)(p->each < depth ? p->each : depth));
+}
+static double few_rows_tensor_cost(const gemv_plan *p, int64_t depth, int64_t outputs, int64_t side, int bytes,
+                                   bool along) {
+    const double tile = along ? 128 : 128.0 / bytes, resident = GEMV_BLOCKS / 2.0 * (!along && has_one(p) ? 1 : 2);
+    const double tiles = up((double)outputs, tile) * (double)side * p->groups * (double)p->shares;
+    const double of_block = up(tiles, resident), lines = up((double)outputs, tile) * tile * (double)side;
+    if (!along) return across_us(p, depth, bytes, of_block);
+    const double w = (double)depth * (double)outputs * (double)side * bytes;
+    return fmax(p->groups * w / (bytes == 4 ? ALONG_BYTES : ALONG_BYTES_16),
+                few_rows_mma(p->product, p->groups * p->rows, (double)depth * lines)) +
+           of_block * (p->rows == 2 * GEMV_ROWS ? ALONG_END_32 : ALONG_END);
 }
 double gemv_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, gemv_product tensor,
                  bool along, int sm_count) {
@@ -81,7 +85,7 @@ double gemv_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes,
 /* By multiply-adds on an H200: bytes that a block reads in a microsecond beside another one on its SM, of fp32 and of 16 bits; FLOP a
  * microsecond of all blocks, lines across the depth and along it; bytes of all, and of sums; microseconds of the launch that adds them. */
 static const double SPREAD_BLOCK = 1.5e4, SPREAD_BLOCK_16 = 1.0e4, SPREAD_FLOP = 27e6, SPREAD_FLOP_ALONG = 20e6;
-static const double SPREAD_BYTES = 3.8e6, SPREAD_SUMS = 4.2e6, SPREAD_END = 0.5;
+static const double SPREAD_BYTES = 3.8e6, SPREAD_SUMS = 4.2e6, SPREAD_END = 2.5;
 /* Rows from which on they are quicker than three products of parts, where lines run across the depth: 17 in 247 and 210 us,
  * 24 in 308 and 375. */
 enum { SPREAD_ACROSS = 21 };
@@ -109,6 +113,25 @@ static double spread(gemv_plan *p, int64_t depth, int64_t few, int64_t outputs, 
     return best;
 }
 
+/* Of tensor cores, lines across the depth: as many shares as are soonest done, in turns of blocks, and their microseconds. */
+static double spread_turns(gemv_plan *p, int64_t depth, int64_t few, int64_t outputs, int bytes, bool alike) {
+    const double tile = (alike ? 8.0 : 7.0) * 16 / bytes; /* a pack less than a warp's: lines may shift */
+    const int64_t tiles = (int64_t)up((double)outputs, tile), step = 2 * GEMV_STEP;
+    const int64_t most = gemv_room(p->product) / p->rows / step * step;
+    gemv_plan next = *p;
+    double best = 0;
+    for (int64_t shares = (depth + most - 1) / most; shares <= GEMV_BLOCKS; shares++) {
+        next.each = (int64_t)up(up((double)depth, (double)shares), GEMV_STEP) * GEMV_STEP;
+        next.shares = (int64_t)up((double)depth, (double)next.each);
+        const gemv_turns turns = gemv_turns_of(tiles, p->groups * next.shares, has_one(p) ? 1 : 2);
+        const double sums = 8.0 * (double)next.shares * (double)few * (double)outputs / SPREAD_SUMS;
+        const double us = (double)turns.turns * across_us(&next, depth, bytes, (double)turns.tiles) + sums;
+        if (best == 0 || us < best) best = us, *p = next;
+        if (next.each <= step) break;
+    }
+    return fmax(best, (double)depth * (double)outputs * bytes / FEW_BYTES);
+}
+
 gemm_gemv gemm_gemv_of(const gemm_problem *g) {
     gemm_gemv v = {.transposed = g->n < g->m};
     v.few = v.transposed ? g->n : g->m, v.outputs = v.transposed ? g->m : g->n;
@@ -118,8 +141,12 @@ gemm_gemv gemm_gemv_of(const gemm_problem *g) {
         v.plan.product = GEMV_FFMA, v.plan.rows = GEMV_ROWS;
         v.plan.groups = (int)up((double)v.few, GEMV_ROWS);
     }
+    const int bytes = (int)ridge_dtype_size(g->dtype);
+    const int64_t line = v.transposed ? g->a.step : g->b.line; /* across the depth: from one of its steps to the next */
     if (v.plan.product == GEMV_FFMA && g->k > 0)
-        v.us = spread(&v.plan, g->k, v.few, v.outputs, (int)ridge_dtype_size(g->dtype), v.along);
+        v.us = spread(&v.plan, g->k, v.few, v.outputs, bytes, v.along);
+    else if (!v.along && g->k > 0)
+        v.us = spread_turns(&v.plan, g->k, v.few, v.outputs, bytes, line % (16 / bytes) == 0);
     v.line = gemv_stride(v.outputs);
     v.bytes = sizeof(float) * (size_t)v.plan.shares * (size_t)v.few * (size_t)v.line;
     return v;
@@ -143,7 +170,7 @@ ridge_plan gemm_gemv_plan(const ridge_way *way, const ridge_problem *p) {
     if (v.bytes > (size_t)GEMV_MIB << 20) return (ridge_plan){.refusal = "sums exceed 256 MiB"};
     const gemv_product tensor = gemv_logits_by(g.dtype);
     const double sums = (double)v.bytes;
-    if (v.plan.product == GEMV_FFMA)
+    if (v.us > 0)
         plan.us = FEW_LAUNCH + FEW_START + SPREAD_END + v.us;
     else
         plan.us =

@@ -12,7 +12,7 @@ typedef struct gemm_gemv {
     int64_t few, outputs;
     bool along; /* lines of the other operand run along K */
     gemv_plan plan;
-    double us;    /* by multiply-adds, without launches */
+    double us;    /* without launches; 0: as gemv_cost has it */
     int64_t line; /* of sums: [shares][few][line] */
     size_t bytes; /* of all sums */
 } gemm_gemv;

@@ -121,7 +121,7 @@ struct gemm_by_parts {
         RIDGE_TRY(split_sides(left(), a, right(), b, (int)at.padded, g.stream));
         RIDGE_TRY(matmul_run<S>(left().parts(a, (int)at.padded), right().parts(b, (int)at.padded), a.rows, b.rows, plan,
                                 epilogue(), g.stream, at.shares));
-        if (at.shares > 1) RIDGE_TRY(gemm_add_shares(g, part<float>(at.sums), at.shares));
+        if (at.shares > 1) RIDGE_TRY(gemm_add_shares(g, gemm_sums_of(g, part<float>(at.sums), at.shares)));
         return gemm_by_multiply_adds(g, infinite());
     }
 };

@@ -17,7 +17,8 @@
     GEMM_TILE_128(X)                                                                                \
     X(tile_64, 64, 8, 1, 1, false, 4.2e6, "128 x 64: few columns")                                  \
     X(shares_256, 256, 4, 2, 1, true, 7.0e6, "128 x 256, and K in shares: few tiles, and a long K") \
-    GEMM_SHARES_128(X)
+    GEMM_SHARES_128(X)                                                                              \
+    X(shares_64, 64, 8, 1, 1, true, 4.2e6, "128 x 64, and K in shares: few columns")
 /* Those with which more can be made of the product (terms.cuh). */
 #define GEMM_TERMS_TILES(X) GEMM_TILE_256(X) GEMM_TILE_128(X) GEMM_SHARES_128(X)
 
@@ -51,6 +52,6 @@ typedef struct gemm_tile {
     double rate;
     int products; /* of the tensor cores, for each of the problem's: of parts, 3 of hi and lo, or 1 of hi alone */
 } gemm_tile;
-enum { GEMM_TILE_ROWS = 128, GEMM_SLICE = 64, GEMM_MOST_SHARES = 64 };
+enum { GEMM_TILE_ROWS = 128, GEMM_SLICE = 64, GEMM_MOST_SHARES = 128 };
 
 #endif

@@ -156,7 +156,7 @@ ridge_status gemm_in_tile_of(const gemm_call &g, int shares) {
     if constexpr (Terms)
         if (!terms_of(&e, g)) return RIDGE_FAILED;
     RIDGE_TRY((product_in<T, Tuned>(g.a, transposed(g.b), plan, e, g.stream, shares)));
-    return shares == 1 ? RIDGE_OK : gemm_add_shares(g, (const float *)g.scratch, shares);
+    return shares == 1 ? RIDGE_OK : gemm_add_shares(g, gemm_sums_of(g, (const float *)g.scratch, shares));
 }
 /* Terms: of the epilogue of whole sums; those of shares are for the launch that adds. */
 template <matmul_tuning Tuned, bool Terms>

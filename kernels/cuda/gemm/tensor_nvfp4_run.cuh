@@ -21,19 +21,14 @@ struct nvfp4_matrix {
 
 /* Boxes of a slice of `rows` rows of tiles, eight bytes an element: a box has no more than 256. */
 inline bool make_scales_map(CUtensorMap *map, const nvfp4_matrix &m, int rows) {
-    static const tensor_map_encoder encode = find_encoder();
-    const cuuint64_t tiles = (cuuint64_t)((m.k + tensor_nvfp4::step - 1) / tensor_nvfp4::step);
-    const cuuint64_t extent[2] = {tiles * tensor_nvfp4::tile / 8,
-                                  (cuuint64_t)((m.rows + tensor_nvfp4::tile_rows - 1) / tensor_nvfp4::tile_rows)};
-    const cuuint64_t stride[1] = {(cuuint64_t)m.line_of_tiles};
-    const cuuint32_t box[2] = {tensor_nvfp4::row_of_tiles / 8, (cuuint32_t)rows}, one[2] = {1, 1};
-    const CUresult answer = !encode ? CUDA_ERROR_NOT_FOUND
-                                    : encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT64, 2, (void *)m.scales, extent, stride,
-                                             box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (answer == CUDA_SUCCESS) return true;
-    ridge_note_why("cuTensorMapEncodeTiled: %s %d", encode ? "error" : "not in this driver, error", (int)answer);
-    return false;
+    const int64_t tiles = (m.k + tensor_nvfp4::step - 1) / tensor_nvfp4::step;
+    const int64_t rows_of_tiles = (m.rows + tensor_nvfp4::tile_rows - 1) / tensor_nvfp4::tile_rows;
+    return encode_map<2>(map, {CU_TENSOR_MAP_DATA_TYPE_UINT64,
+                               m.scales,
+                               {(cuuint64_t)(tiles * (tensor_nvfp4::tile / 8)), (cuuint64_t)rows_of_tiles},
+                               {(cuuint64_t)m.line_of_tiles},
+                               {tensor_nvfp4::row_of_tiles / 8, (cuuint32_t)rows},
+                               0});
 }
 template <class S>
 bool make_nvfp4_maps(tensor_nvfp4 *to, const nvfp4_matrix &a, const nvfp4_matrix &b) {

@@ -7,7 +7,7 @@
  *
  * Which step of the depth is which of the instruction's is of no matter, as long as a and b agree.
  *
- * A block takes several tiles of outputs one after the other (gemv_tiles_of_block): x is in its shared memory for all
+ * A block takes several tiles of outputs one after the other (gemv_turns_of): x is in its shared memory for all
  * of them, and the first packs of a tile are under way while the sums of the tile before are added. */
 #ifndef RIDGE_KERNELS_CUDA_GEMV_TENSOR_CUH
 #define RIDGE_KERNELS_CUDA_GEMV_TENSOR_CUH
@@ -345,7 +345,7 @@ ridge_status gemv_run_mma(gemv_args<T> a, bool along, const gemv_plan &plan, int
     a.alike = a.line % V == 0;
     a.to.count = gemv_count(a, along, plan);
     a.items = a.to.count * side;
-    const int64_t each = gemv_tiles_of_block((int64_t)a.items * plan.groups * plan.shares, along ? 2 : across::blocks);
+    const int64_t each = gemv_turns_of(a.items, plan.groups * plan.shares, along ? 2 : across::blocks).tiles;
     const dim3 grid((unsigned)((a.items + each - 1) / each * plan.groups), (unsigned)plan.shares);
     return launch_overlapping(kernel, {grid, GEMV_THREADS, bytes}, stream, device_overlaps(), a);
 }

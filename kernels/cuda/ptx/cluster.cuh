@@ -40,6 +40,20 @@ __device__ inline uint32_t mapa(uint32_t address, int block) {
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
     return there;
 }
+/* The generic address of one in shared memory. The compiler does not see what it is: where it does, and the pointer may also be one
+ * to global memory, nvcc 13.0 does not come to an end. */
+__device__ inline void *cvta_shared(uint32_t address) {
+    void *generic;
+    asm("cvta.shared.u64 %0, %1;" : "=l"(generic) : "l"((uint64_t)address));
+    return generic;
+}
+/* What `there` is in block `block`: it is read and written like any memory. */
+template <typename T>
+__device__ inline T *mapa_generic(T *there, int block) {
+    T *mapped;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(there), "r"(block));
+    return mapped;
+}
 /* 8 bytes to another block; the mbarrier there counts them. `to`, `barrier`: shared::cluster addresses. */
 __device__ inline void st_async(uint32_t to, float2 v, uint32_t barrier) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(to),

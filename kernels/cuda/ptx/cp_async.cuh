@@ -15,7 +15,11 @@ __device__ inline void cp_async_16_if(uint32_t to, const void *from, bool presen
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(present ? 16 : 0)
                  : "memory");
 }
-/* The same, of what is read again from L2. Not where `to` is the same register in all threads plus a number: ptxas 13.0
+/* The first `bytes` of 16, and zeros behind them. */
+__device__ inline void cp_async_16_some(uint32_t to, const void *from, int bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+/* Zeros unless present; of what is read again from L2. Not where `to` is the same register in all threads plus a number: ptxas 13.0
  * then puts the policy into an odd uniform register, which is an illegal instruction (tests/gpu/waits.py finds it). */
 __device__ inline void cp_async_16_kept_if(uint32_t to, const void *from, bool present) {
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from),

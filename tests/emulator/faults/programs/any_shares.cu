@@ -10,12 +10,12 @@ extern "C" gemm_any_shares gemm_any_shares_of(const gemm_problem *) { return {};
 static std::vector<float> added;
 
 /* C = the sums of all shares. */
-ridge_status ridge::gemm_add_shares(const gemm_call &g, const float *sums, int shares) {
-    const size_t line = (size_t)gemm_share_line(g.c.columns), next = (size_t)g.c.rows * line;
-    std::vector<float> all((size_t)shares * next);
+ridge_status ridge::gemm_add_shares(const gemm_call &g, const gemm_share_sums &s) {
+    const size_t line = (size_t)s.line, next = (size_t)s.rows * line;
+    std::vector<float> all((size_t)s.shares * next);
     require(cudaStreamSynchronize(g.stream), "cudaStreamSynchronize");
     for (size_t at = 0; at < all.size(); at += line) /* what is behind a line's columns is nobody's */
-        to_host(&all[at], sums + at, (size_t)g.c.columns);
+        to_host(&all[at], s.first + at, (size_t)s.columns);
     added.assign(next, 0.0f);
     for (size_t at = 0; at < all.size(); at++) added[at % next] += all[at];
     return RIDGE_OK;

@@ -16,8 +16,9 @@ using element = __nv_bfloat16;
 constexpr int m = 300, n = 350, depth = 64, windows[] = {150, 100, 60, 30};
 
 static bool map_of(CUtensorMap *map, const element *base, int rows, int lines) {
-    const cuuint64_t extents[4] = {depth, (cuuint64_t)rows, 1, 1}, strides[3] = {depth * 2, 16, 16};
-    return make_map_4d<element>(map, base, extents, strides, lines);
+    return encode_map<4>(
+        map,
+        {map_type<element>, base, {depth, (cuuint64_t)rows, 1, 1}, {depth * 2, 16, 16}, {64, (cuuint32_t)lines, 1, 1}});
 }
 
 static void compare_query(comparison &outputs, int i, int first, const std::vector<element> &q,

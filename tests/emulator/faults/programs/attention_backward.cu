@@ -20,8 +20,9 @@ typedef std::vector<element> matrix;
 typedef std::vector<double> sums;
 
 static bool map_of(CUtensorMap *map, const element *base, int rows, int lines) {
-    const cuuint64_t extents[4] = {depth, (cuuint64_t)rows, 1, 1}, strides[3] = {depth * 2, 16, 16};
-    return make_map_4d<element>(map, base, extents, strides, lines);
+    return encode_map<4>(
+        map,
+        {map_type<element>, base, {depth, (cuuint64_t)rows, 1, 1}, {depth * 2, 16, 16}, {64, (cuuint32_t)lines, 1, 1}});
 }
 static double dot(const matrix &x, int i, const matrix &y, int j) {
     double sum = 0;

@@ -27,8 +27,11 @@ struct codes {
 };
 
 static bool map_of(CUtensorMap *map, const codes &from, int rows, int lines) {
-    const cuuint64_t extents[4] = {depth, (cuuint64_t)rows, 1, 1}, strides[3] = {depth, 16, 16};
-    return make_map_4d<e4m3>(map, from.device, extents, strides, lines);
+    return encode_map<4>(map, {map_type<e4m3>,
+                               from.device,
+                               {depth, (cuuint64_t)rows, 1, 1},
+                               {depth, 16, 16},
+                               {128, (cuuint32_t)lines, 1, 1}});
 }
 
 static void compare_query(comparison &outputs, int i, const codes &q, const codes &k, const codes &v,

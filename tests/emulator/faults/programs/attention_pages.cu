@@ -20,9 +20,11 @@ constexpr int lengths[2] = {133, 21};
 /* Of elements: strides of rows, heads and batches. */
 static bool map_of(CUtensorMap *map, const void *base, int rows, int of_heads, int batch, attention_strides s,
                    int lines) {
-    const cuuint64_t extents[4] = {depth, (cuuint64_t)rows, (cuuint64_t)of_heads, (cuuint64_t)batch};
-    const cuuint64_t strides[3] = {(cuuint64_t)s.row * 2, (cuuint64_t)s.head * 2, (cuuint64_t)s.batch * 2};
-    return make_map_4d<element>(map, base, extents, strides, lines);
+    return encode_map<4>(map, {map_type<element>,
+                               base,
+                               {depth, (cuuint64_t)rows, (cuuint64_t)of_heads, (cuuint64_t)batch},
+                               {(cuuint64_t)s.row * 2, (cuuint64_t)s.head * 2, (cuuint64_t)s.batch * 2},
+                               {64, (cuuint32_t)lines, 1, 1}});
 }
 
 static int page_of(int batch, int block) { return (7 + 17 * batch + 3 * block) % pages; }

@@ -16,8 +16,9 @@ using shape = attention_tensor_shape<element, 64, false>;
 constexpr int m = 700, n = 650, depth = 64;
 
 static bool map_of(CUtensorMap *map, const element *base, int rows, int lines) {
-    const cuuint64_t extents[4] = {depth, (cuuint64_t)rows, 1, 1}, strides[3] = {depth * 2, 16, 16};
-    return make_map_4d<element>(map, base, extents, strides, lines);
+    return encode_map<4>(
+        map,
+        {map_type<element>, base, {depth, (cuuint64_t)rows, 1, 1}, {depth * 2, 16, 16}, {64, (cuuint32_t)lines, 1, 1}});
 }
 
 static void compare_query(comparison &outputs, int i, const std::vector<element> &q, const std::vector<element> &k,
