@@ -85,6 +85,8 @@ static ridge_traffic traffic_of(const ridge_problem *p) {
 /* Where other tiles are the better ones in any case. */
 static const char *packed_refusal(const attention_tile *t, const ridge_problem *p) {
     const int64_t *dim = p->c.dim;
+    if (t->depth > 64 && dim[ATTENTION_D] <= t->depth / 2 && dim[ATTENTION_V] <= t->values / 2)
+        return "where a tile of half as many dimensions does not do";
     if (packed_rows(dim) > ATTENTION_PACKED_ROWS) return "for up to 4096 rows of heads that share keys";
     if (attention_parts(t, dim, p->c.option, attention_sms(p)) < 2 && dim[ATTENTION_HEADS] == dim[ATTENTION_KV_HEADS])
         return "where heads share keys, or keys can be parted";

@@ -67,11 +67,12 @@ __global__ void __launch_bounds__(SHARES_THREADS) add_shares(const __grid_consta
     p.store(sum, to_row, to_column);
 }
 
-/* Warps have a row together where there are too few columns for all SMs, or too many shares for one warp. */
+/* Warps have a row together where there are too few sums for 16 warps an SM, or too many shares for one warp. */
 static int parts_of(const gemm_share_sums &s) {
-    const int64_t busy = 64 * device_limit(cudaDevAttrMultiProcessorCount) * SHARES_WARPS;
-    if (s.shares < 4 || (s.rows * s.columns >= busy && s.shares < 4 * SHARES_WARPS)) return 1;
-    return s.shares < SHARES_WARPS ? 4 : SHARES_WARPS;
+    const int64_t busy = 16 * device_limit(cudaDevAttrMultiProcessorCount), warps = s.rows * ((s.columns + 31) / 32);
+    int parts = 1;
+    while (parts < SHARES_WARPS && s.shares > 2 * parts && (warps * parts < busy || s.shares >= 32 * parts)) parts *= 2;
+    return parts;
 }
 template <typename T, typename To>
 static ridge_status add_shares_to(const gemm_call &g, const gemm_share_sums &s) {
