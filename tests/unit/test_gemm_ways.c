@@ -152,7 +152,7 @@ static void gemv_has_no_more_shares_across(void **state) {
 static void spread_shares_cover_k(void **state) {
     (void)state;
     static const ridge_dtype types[] = {RIDGE_F32, RIDGE_BF16};
-    int shared = 0, across = 0;
+    int shared = 0, across = 0, tensor = 0;
     for (uint64_t seed = 0; seed < 2000; seed++) {
         const shape s = {draw(seed, 0, 1, GEMV_BATCH), draw(seed, 1, 65, 30000),
                          draw(seed, 2, 1, 30000),      types[seed % 2],
@@ -160,13 +160,26 @@ static void spread_shares_cover_k(void **state) {
         const ridge_problem p = problem_of(&s, &h200);
         const gemm_problem g = gemm_problem_of(&gemm_cuda_ways[0], &p);
         const gemm_gemv v = gemm_gemv_of(&g);
-        if (v.plan.product != GEMV_FFMA) continue;
+        if (v.plan.product != GEMV_FFMA && v.along) continue; /* those have gemv_plan_of's shares */
         assert_true(v.us > 0 && v.plan.rows * v.plan.groups >= v.few);
         assert_true(v.plan.each * v.plan.shares >= g.k && v.plan.each * (v.plan.shares - 1) < g.k);
-        assert_true(v.plan.each % GEMV_STEP == 0 && v.plan.each * v.plan.rows <= gemv_room(GEMV_FFMA));
-        shared += v.plan.shares > 1, across += v.plan.groups > 1;
+        assert_true(v.plan.each % GEMV_STEP == 0 && v.plan.each * v.plan.rows <= gemv_room(v.plan.product));
+        shared += v.plan.shares > 1, across += v.plan.groups > 1, tensor += v.plan.product != GEMV_FFMA;
     }
-    assert_true(shared > 300 && across > 100);
+    assert_true(shared > 300 && across > 100 && tensor > 100);
+}
+
+/* All tiles are some block's, the turns hold all blocks and no fewer do, and one tile a block is done no sooner. */
+static void turns_hold_all_tiles(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        const int64_t tiles = draw(seed, 0, 1, 400), parts = draw(seed, 1, 1, 300), resident = draw(seed, 2, 1, 2);
+        const gemv_turns t = gemv_turns_of(tiles, parts, (int)resident);
+        const int64_t wave = GEMV_BLOCKS / 2 * resident, blocks = (tiles + t.tiles - 1) / t.tiles * parts;
+        assert_true(t.tiles >= 1 && t.tiles <= tiles);
+        assert_true(blocks <= t.turns * wave && blocks > (t.turns - 1) * wave);
+        assert_true(t.turns * (3 * t.tiles + 2) <= (tiles * parts + wave - 1) / wave * 5);
+    }
 }
 
 /* Shares by multiply-adds cover K, none is empty, and they are made for fewer tiles than SMs alone; a K of 0 has none. */
@@ -222,11 +235,11 @@ static void shares_of_hi_lo_end_with_the_part(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_shapes_keep_their_ways),     cmocka_unit_test(older_devices_multiply_and_add),
-        cmocka_unit_test(blackwell_has_tiles_of_its_own),    cmocka_unit_test(clusters_of_few_rows_cover_k),
-        cmocka_unit_test(gemv_has_no_more_shares_across),    cmocka_unit_test(spread_shares_cover_k),
-        cmocka_unit_test(units_of_shallow_cover_c),          cmocka_unit_test(shares_of_any_cover_k),
-        cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
+        cmocka_unit_test(listed_shapes_keep_their_ways),  cmocka_unit_test(older_devices_multiply_and_add),
+        cmocka_unit_test(blackwell_has_tiles_of_its_own), cmocka_unit_test(clusters_of_few_rows_cover_k),
+        cmocka_unit_test(gemv_has_no_more_shares_across), cmocka_unit_test(spread_shares_cover_k),
+        cmocka_unit_test(turns_hold_all_tiles),           cmocka_unit_test(units_of_shallow_cover_c),
+        cmocka_unit_test(shares_of_any_cover_k),          cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,8 +52,8 @@ struct tensor_boxes {
     cuuint32_t box[Rank];
     int swizzle = 128; /* bytes; 0: none */
 };
-/* Elements beyond the tensor read as zero. L2 fetches 128 bytes from memory at a time: 256, of which boxes of 128 bytes a line need
- * the half, were never faster, and took what is bound by memory 5 to 20 % longer. */
+/* Elements beyond the tensor read as zero. L2 fetches 128 bytes from memory at a time. 256, of which boxes of 128 bytes a line need the
+ * half, took decoding 5 to 8 % longer and a few products up to 20 %; of 160 drawn shapes none was more than 2 % quicker by them. */
 template <int Rank>
 bool encode_map(CUtensorMap *map, const tensor_boxes<Rank> &t) {
     static const tensor_map_encoder encode = find_encoder();

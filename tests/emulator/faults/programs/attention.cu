@@ -2,43 +2,17 @@
  * of 64 keys, so that Q's place and the stages are used again; m and n have tails. Then two tiles of 192 queries with windows,
  * whose warpgroups skip steps at both ends. */
 #include "attention/forward.cuh"
+#include "attention/maps.cuh"
 #include "cuda/host/launch.cuh"
-#include "cuda/host/tensor_map.cuh"
-#include "program.h"
+#include "attention_row.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 using namespace ridge;
 using element = __nv_bfloat16;
 
 constexpr int m = 300, n = 350, depth = 64, windows[] = {150, 100, 60, 30};
-
-static bool map_of(CUtensorMap *map, const element *base, int rows, int lines) {
-    return encode_map<4>(
-        map,
-        {map_type<element>, base, {depth, (cuuint64_t)rows, 1, 1}, {depth * 2, 16, 16}, {64, (cuuint32_t)lines, 1, 1}});
-}
-
-static void compare_query(comparison &outputs, int i, int first, const std::vector<element> &q,
-                          const std::vector<element> &k, const std::vector<element> &v,
-                          const std::vector<element> &out) {
-    const int seen = i + n - m + 1;
-    std::vector<double> p((size_t)seen);
-    double sum = 0;
-    for (int j = first; j < seen; j++) {
-        double s = 0;
-        for (int d = 0; d < depth; d++)
-            s += (double)(__bfloat162float(q[i * depth + d]) * __bfloat162float(k[j * depth + d]));
-        sum += p[j] = exp(s / 8);
-    }
-    for (int d = 0; d < depth; d++) {
-        double want = 0;
-        for (int j = first; j < seen; j++) want += p[j] * (double)__bfloat162float(v[j * depth + d]);
-        outputs.compare(__bfloat162float(out[i * depth + d]), (float)(want / sum), i, d);
-    }
-}
 
 /* left: keys that a query sees before its own. */
 template <class shape>
@@ -49,9 +23,10 @@ static int attend(int left) {
         k[i] = __float2bfloat16(value_of(i + 1000000)), v[i] = __float2bfloat16(value_of(i + 2000000));
     attention_maps maps;
     attention_args a = {};
-    if (!map_of(&maps.q, device_array(q.size(), q.data()), m, shape::M) ||
-        !map_of(&maps.k, device_array(k.size(), k.data()), n, shape::N) ||
-        !map_of(&maps.v, device_array(v.size(), v.data()), n, shape::N))
+    const attention_strides lines = {depth, 0, 0};
+    if (!attention_map_of<element>(&maps.q, device_array(q.size(), q.data()), lines, m, 1, 1, depth, shape::M) ||
+        !attention_map_of<element>(&maps.k, device_array(k.size(), k.data()), lines, n, 1, 1, depth, shape::N) ||
+        !attention_map_of<element>(&maps.v, device_array(v.size(), v.data()), lines, n, 1, 1, depth, shape::N))
         return 2;
     a.out = device_array<element>(out.size(), NULL), a.lse = device_array<float>(m, NULL);
     a.out_strides = {depth, 0, 0}, a.lse_strides = {1, 0, 0};
@@ -64,7 +39,9 @@ static int attend(int left) {
     if (launch(attention_kernel<shape>, {dim3(1), shape::threads, bytes}, 0, maps, a) != RIDGE_OK) return 2;
     to_host(out.data(), (element *)a.out, out.size());
     comparison outputs = {"output", 0.02};
-    for (int i = 0; i < m; i++) compare_query(outputs, i, std::max(0, i + n - m - left), q, k, v, out);
+    const auto key = [](int j) { return j * depth; };
+    for (int i = 0; i < m; i++)
+        compare_attention(outputs, i, depth, std::max(0, i + n - m - left), i + n - m + 1, q, k, v, out, key);
     return outputs.wrong > 0;
 }
 

@@ -1,8 +1,8 @@
 /* Attention's gradients by attention_backward/tile.cuh, causal, in bf16: one block takes three tiles of 128 keys past which
  * queries go, then three of 128 queries past which keys go, in steps of 64; m and n have tails. */
 #include "attention_backward/tile.cuh"
+#include "attention/maps.cuh"
 #include "cuda/host/launch.cuh"
-#include "cuda/host/tensor_map.cuh"
 #include "program.h"
 
 #include <cmath>
@@ -20,9 +20,7 @@ typedef std::vector<element> matrix;
 typedef std::vector<double> sums;
 
 static bool map_of(CUtensorMap *map, const element *base, int rows, int lines) {
-    return encode_map<4>(
-        map,
-        {map_type<element>, base, {depth, (cuuint64_t)rows, 1, 1}, {depth * 2, 16, 16}, {64, (cuuint32_t)lines, 1, 1}});
+    return attention_map_of<element>(map, base, {depth, 0, 0}, rows, 1, 1, depth, lines);
 }
 static double dot(const matrix &x, int i, const matrix &y, int j) {
     double sum = 0;

@@ -1,8 +1,8 @@
 /* Attention of e4m3 by attention/forward.cuh and fp8.cuh, causal: values are transposed by a launch of their own, then one block
  * takes three tiles of 128 queries, each with up to four steps of 96 keys and both halves of 128 dimensions; m and n have tails. */
 #include "attention/forward.cuh"
+#include "attention/maps.cuh"
 #include "cuda/host/launch.cuh"
-#include "cuda/host/tensor_map.cuh"
 #include "program.h"
 
 #include <cmath>
@@ -25,14 +25,6 @@ struct codes {
         device = device_array(code.size(), code.data());
     }
 };
-
-static bool map_of(CUtensorMap *map, const codes &from, int rows, int lines) {
-    return encode_map<4>(map, {map_type<e4m3>,
-                               from.device,
-                               {depth, (cuuint64_t)rows, 1, 1},
-                               {depth, 16, 16},
-                               {128, (cuuint32_t)lines, 1, 1}});
-}
 
 static void compare_query(comparison &outputs, int i, const codes &q, const codes &k, const codes &v,
                           const std::vector<__nv_bfloat16> &out) {
@@ -57,7 +49,10 @@ int main(void) {
     const std::vector<float> ones(1, 1.0f);
     attention_maps maps;
     attention_args a = {};
-    if (!map_of(&maps.q, q, m, shape::M) || !map_of(&maps.k, k, n, shape::N)) return 2;
+    const attention_strides lines = {depth, 0, 0};
+    if (!attention_map_of<e4m3>(&maps.q, q.device, lines, m, 1, 1, depth, shape::M) ||
+        !attention_map_of<e4m3>(&maps.k, k.device, lines, n, 1, 1, depth, shape::N))
+        return 2;
     a.out = device_array<__nv_bfloat16>(out.size(), NULL), a.lse = device_array<float>(m, NULL);
     a.out_strides = {depth, 0, 0}, a.lse_strides = {1, 0, 0};
     a.mask = {n - m, ATTENTION_ALL, 0};

@@ -2,11 +2,10 @@
  * up to three steps of 64 keys in pages of 16, by a packed tile and by tiles of two warpgroups. Values that are no keys are NaN, and
  * the table ends with the last page. */
 #include "attention/forward.cuh"
+#include "attention/maps.cuh"
 #include "cuda/host/launch.cuh"
-#include "cuda/host/tensor_map.cuh"
-#include "program.h"
+#include "attention_row.h"
 
-#include <cmath>
 #include <vector>
 
 using namespace ridge;
@@ -17,37 +16,8 @@ using shape = attention_shape<element, 64, 64, 64, Groups, false, Packed, attent
 constexpr int m = 3, heads = 2, depth = 64, page = 16, pages = 40, blocks = 12;
 constexpr int lengths[2] = {133, 21};
 
-/* Of elements: strides of rows, heads and batches. */
-static bool map_of(CUtensorMap *map, const void *base, int rows, int of_heads, int batch, attention_strides s,
-                   int lines) {
-    return encode_map<4>(map, {map_type<element>,
-                               base,
-                               {depth, (cuuint64_t)rows, (cuuint64_t)of_heads, (cuuint64_t)batch},
-                               {(cuuint64_t)s.row * 2, (cuuint64_t)s.head * 2, (cuuint64_t)s.batch * 2},
-                               {64, (cuuint32_t)lines, 1, 1}});
-}
-
 static int page_of(int batch, int block) { return (7 + 17 * batch + 3 * block) % pages; }
 static int element_of(int batch, int key) { return (page_of(batch, key / page) * page + key % page) * depth; }
-
-/* q and out: [query, batch, head, depth]. */
-static void compare_row(comparison &outputs, int i, int batch, int head, const std::vector<element> &q,
-                        const std::vector<element> &k, const std::vector<element> &v, const std::vector<element> &out) {
-    const int at = ((i * 2 + batch) * heads + head) * depth, seen = i + lengths[batch] - m + 1;
-    std::vector<double> p((size_t)seen);
-    double sum = 0;
-    for (int j = 0; j < seen; j++) {
-        double s = 0;
-        for (int d = 0; d < depth; d++)
-            s += (double)(__bfloat162float(q[at + d]) * __bfloat162float(k[element_of(batch, j) + d]));
-        sum += p[j] = exp(s / 8);
-    }
-    for (int d = 0; d < depth; d++) {
-        double want = 0;
-        for (int j = 0; j < seen; j++) want += p[j] * (double)__bfloat162float(v[element_of(batch, j) + d]);
-        outputs.compare(__bfloat162float(out[at + d]), (float)(want / sum), at / depth, d);
-    }
-}
 
 template <class S>
 static int wrong(void) {
@@ -68,9 +38,9 @@ static int wrong(void) {
     a.q = device_array(q.size(), q.data());
     a.q_strides = a.out_strides = {2 * heads * depth, heads * depth, depth}, a.lse_strides = {2 * heads, heads, 1};
     const attention_strides of_page = {depth, page * depth, depth};
-    if (!map_of(&maps.q, a.q, m, heads, 2, a.q_strides, S::M) ||
-        !map_of(&maps.k, device_array(k.size(), k.data()), page, 1, pages, of_page, page) ||
-        !map_of(&maps.v, device_array(v.size(), v.data()), page, 1, pages, of_page, page))
+    if (!attention_map_of<element>(&maps.q, a.q, a.q_strides, m, 2, heads, depth, S::M) ||
+        !attention_map_of<element>(&maps.k, device_array(k.size(), k.data()), of_page, page, pages, 1, depth, page) ||
+        !attention_map_of<element>(&maps.v, device_array(v.size(), v.data()), of_page, page, pages, 1, depth, page))
         return 2;
     a.out = device_array<element>(out.size(), NULL), a.lse = device_array<float>(rows, NULL);
     a.mask = {0, ATTENTION_ALL, 0};
@@ -84,8 +54,10 @@ static int wrong(void) {
     if (launch(attention_kernel<S>, {dim3(1), S::threads, bytes}, 0, maps, a) != RIDGE_OK) return 2;
     to_host(out.data(), (element *)a.out, out.size());
     comparison outputs = {"output", 0.02};
-    for (int i = 0; i < m; i++)
-        for (int row = 0; row < 2 * heads; row++) compare_row(outputs, i, row / heads, row % heads, q, k, v, out);
+    for (int row = 0; row < rows; row++) { /* of query row / (2 heads) */
+        const int batch = row / heads % 2, seen = row / (2 * heads) + lengths[batch] - m + 1;
+        compare_attention(outputs, row, depth, 0, seen, q, k, v, out, [&](int j) { return element_of(batch, j); });
+    }
     return outputs.wrong > 0;
 }
 

@@ -1,11 +1,10 @@
 /* Parts of the keys by attention/parts.cuh, in bf16: of two heads that share keys, three queries and three parts of two steps of 64
  * keys. The blocks of a tile are a cluster, and then a launch more merges. */
 #include "attention/forward.cuh"
+#include "attention/maps.cuh"
 #include "cuda/host/launch.cuh"
-#include "cuda/host/tensor_map.cuh"
-#include "program.h"
+#include "attention_row.h"
 
-#include <cmath>
 #include <vector>
 
 using namespace ridge;
@@ -13,33 +12,6 @@ using element = __nv_bfloat16;
 using shape = attention_shape<element, 64, 64, 64, 1, true, true>;
 
 constexpr int m = 3, heads = 2, n = 350, depth = 64, parts = 3, rows = m * heads;
-
-static bool map_of(CUtensorMap *map, const void *base, int of_rows, int of_heads, int lines) {
-    return encode_map<4>(map, {map_type<element>,
-                               base,
-                               {depth, (cuuint64_t)of_rows, (cuuint64_t)of_heads, 1},
-                               {(cuuint64_t)of_heads * depth * 2, depth * 2, 16},
-                               {64, (cuuint32_t)lines, 1, 1}});
-}
-
-/* Row r is query r / heads of head r % heads. */
-static void compare_row(comparison &outputs, int row, const std::vector<element> &q, const std::vector<element> &k,
-                        const std::vector<element> &v, const std::vector<element> &out) {
-    const int seen = row / heads + n - m + 1;
-    std::vector<double> p((size_t)seen);
-    double sum = 0;
-    for (int j = 0; j < seen; j++) {
-        double s = 0;
-        for (int d = 0; d < depth; d++)
-            s += (double)(__bfloat162float(q[row * depth + d]) * __bfloat162float(k[j * depth + d]));
-        sum += p[j] = exp(s / 8);
-    }
-    for (int d = 0; d < depth; d++) {
-        double want = 0;
-        for (int j = 0; j < seen; j++) want += p[j] * (double)__bfloat162float(v[j * depth + d]);
-        outputs.compare(__bfloat162float(out[row * depth + d]), (float)(want / sum), row, d);
-    }
-}
 
 static int attend(bool clustered) {
     std::vector<element> q(rows * depth), k(n * depth), v(n * depth), out(q.size());
@@ -49,12 +21,13 @@ static int attend(bool clustered) {
     attention_maps maps;
     attention_args a = {};
     a.q = device_array(q.size(), q.data());
-    if (!map_of(&maps.q, a.q, m, heads, shape::M) ||
-        !map_of(&maps.k, device_array(k.size(), k.data()), n, 1, shape::N) ||
-        !map_of(&maps.v, device_array(v.size(), v.data()), n, 1, shape::N))
+    a.q_strides = a.out_strides = {heads * depth, 0, depth}, a.lse_strides = {heads, 0, 1};
+    const attention_strides lines = {depth, 0, 0};
+    if (!attention_map_of<element>(&maps.q, a.q, a.q_strides, m, 1, heads, depth, shape::M) ||
+        !attention_map_of<element>(&maps.k, device_array(k.size(), k.data()), lines, n, 1, 1, depth, shape::N) ||
+        !attention_map_of<element>(&maps.v, device_array(v.size(), v.data()), lines, n, 1, 1, depth, shape::N))
         return 2;
     a.out = device_array<element>(out.size(), NULL), a.lse = device_array<float>(rows, NULL);
-    a.q_strides = a.out_strides = {heads * depth, 0, depth}, a.lse_strides = {heads, 0, 1};
     a.mask = {n - m, ATTENTION_ALL, 0};
     a.m = m, a.n = n, a.batch = 1, a.heads = heads, a.group = heads, a.depth = depth, a.values = depth;
     a.out_in_pieces = true, a.scale = 0.125f;
@@ -68,7 +41,9 @@ static int attend(bool clustered) {
     if (!clustered && launch(attention_merge<shape>, {dim3((rows + 3) / 4), 128}, 0, a) != RIDGE_OK) return 2;
     to_host(out.data(), (element *)a.out, out.size());
     comparison outputs = {clustered ? "cluster" : "launch", 0.02};
-    for (int row = 0; row < rows; row++) compare_row(outputs, row, q, k, v, out);
+    const auto key = [](int j) { return j * depth; };
+    for (int row = 0; row < rows; row++) /* of query row / heads */
+        compare_attention(outputs, row, depth, 0, row / heads + n - m + 1, q, k, v, out, key);
     return outputs.wrong > 0;
 }
 
