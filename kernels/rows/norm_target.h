@@ -38,8 +38,8 @@
 #define ROW_NORM_WAYS \
     ROW_NORM_WAY(STAGED), ROW_NORM_WAY(SHORT), ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), ROW_NORM_WAY(LONG)
 #else
-#define ROW_NORM_WAYS                                                                                     \
-    ROW_NORM_WAY(MANY), ROW_NORM_WAY(SHORT), ROW_NORM_OF_KIND, ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), \
+#define ROW_NORM_WAYS                                                                                       \
+    ROW_NORM_WAY(STAGED), ROW_NORM_WAY(SHORT), ROW_NORM_OF_KIND, ROW_NORM_WAY(SPREAD), ROW_NORM_WAY(BLOCK), \
         ROW_NORM_WAY(LONG)
 #endif
 static const row_norm_form form = {ROW_NORM_KIND, ROW_NORM_RESIDUAL, ROW_NORM_FIXED};

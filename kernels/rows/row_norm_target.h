@@ -54,7 +54,7 @@ static const ridge_case cases[] = {
     NORM_CUDA(7, 1031, F16, 1e-6, GELU, 1),
     NORM_CUDA(3, 4096, F16, 0.5, GELU_TANH, 0),
     NORM_CUDA(1, 65537, F16, 1e-5, SILU, 0),
-    NORM_CUDA(1301, 4, F32, 1e-5, SILU, 0), /* several rows of a thread, and staged ones */
+    NORM_CUDA(1301, 4, F32, 1e-5, SILU, 0), /* short rows, and staged ones */
     NORM_CUDA(517, 8, BF16, 1e-5, GELU, 1),
     NORM_CUDA(97, 192, F32, 1e-5, NONE, 0),
     NORM_CUDA(3001, 3, F32, 1e-5, RELU, 0),

@@ -76,7 +76,7 @@ static size_t cuda_baseline_scratch(const ridge_case *c, int threads) {
 
 static const row_traits traits = ONLINE_SOFTMAX_ROWS;
 static const ridge_way ways[] = {
-    ROW_WAYS_MANY(online_softmax_cuda_optimized, &traits),   ROW_WAYS_SHORT(online_softmax_cuda_optimized, &traits),
+    ROW_WAYS_STAGED(online_softmax_cuda_optimized, &traits), ROW_WAYS_SHORT(online_softmax_cuda_optimized, &traits),
     ROW_WAYS_SPREAD(online_softmax_cuda_optimized, &traits), ROW_WAYS_BLOCK(online_softmax_cuda_optimized, &traits),
     ROW_WAYS_LONG(online_softmax_cuda_optimized, &traits),
 };

@@ -43,7 +43,7 @@ static const struct seed {
          "\x07\x01\0\0\0\x05\x02\0\0\0\x08\xff\x02\0\0"),
     SEED("ridge-tuned 1\n# device target variant way type extents layout options\n"
          "sm90x132 online_softmax cuda/optimized rows_warp f32 64x100 0 -\n"
-         "sm90x132 fused_l2norm cuda/optimized rows_several bf16 100000x64 0 -\n"),
+         "sm90x132 fused_l2norm cuda/optimized rows_lanes bf16 100000x64 0 -\n"),
     SEED("1024x1024x100,64x128x10"),
     SEED("1x1"),
     SEED("2^10..2^16x4096,1..9:4x64K"),

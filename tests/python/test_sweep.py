@@ -211,8 +211,8 @@ class Statistics(unittest.TestCase):
         self.assertIsNone(report.best_peer(r))
 
     def test_ways_are_no_peers_and_say_what_the_choice_cost(self):
-        ways = {"ridge:rows_warp": 0.8, "ridge:rows_several": 1.1}
-        results = [result("a", 10.0, eager=3.0, **ways, way="rows_several"), result("b", 1.0, eager=2.0)]
+        ways = {"ridge:rows_warp": 0.8, "ridge:rows_lanes": 1.1}
+        results = [result("a", 10.0, eager=3.0, **ways, way="rows_lanes"), result("b", 1.0, eager=2.0)]
         self.assertEqual(report.best_peer(results[0])[0], "eager")
         s = report.summarize(results)
         self.assertEqual(set(s["by_peer"]), {"eager"})
@@ -220,7 +220,7 @@ class Statistics(unittest.TestCase):
         self.assertAlmostEqual(s["best_way"]["worst"], 0.8)
         lines = report.markdown("softmax", results)
         self.assertIn("Best way ÷ chosen way, 1 shapes: geometric mean 0.800, worst 0.80.", lines)
-        self.assertIn("| a | 0.80 | 10 | rows_several | rows_warp |", lines)
+        self.assertIn("| a | 0.80 | 10 | rows_lanes | rows_warp |", lines)
         self.assertFalse(any("Best way" in line for line in report.markdown("softmax", results[1:])))
 
     def test_a_way_that_is_wrong_ends_with_1(self):

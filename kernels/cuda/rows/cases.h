@@ -40,9 +40,8 @@
         ROW_CUDA_EDGE(2, 262144, BF16), ROW_CUDA_EDGE(1, 262145, BF16), /* what no CPU variant takes */             \
         ROW_CUDA_EDGE(1, 1, F16), ROW_CUDA_EDGE(0, 64, F16), ROW_CUDA_EDGE(5, 31, F16), ROW_CUDA_EDGE(67, 64, F16), \
         ROW_CUDA_EDGE(7, 1031, F16), ROW_CUDA_EDGE(3, 4096, F16), ROW_CUDA_EDGE(3, 8193, F16),                      \
-        ROW_CUDA_EDGE(2, 16385, F16), ROW_CUDA_EDGE(1, 262145, F16), /* enough rows for persistent clusters */      \
-        ROW_CUDA_EDGE(71, 131072, F32),                                                                             \
-        ROW_CUDA_EDGE(71, 262144, BF16), /* several rows of a thread, and staged ones */                            \
+        ROW_CUDA_EDGE(2, 16385, F16), ROW_CUDA_EDGE(1, 262145, F16),     /* enough rows for persistent clusters */  \
+        ROW_CUDA_EDGE(71, 131072, F32), ROW_CUDA_EDGE(71, 262144, BF16), /* short rows, and staged ones */          \
         ROW_CUDA_EDGE(1301, 4, F32), ROW_CUDA_EDGE(517, 8, BF16), ROW_CUDA_EDGE(300, 20, F32),                      \
         ROW_CUDA_EDGE(97, 192, F32), ROW_CUDA_EDGE(41, 512, F32), ROW_CUDA_EDGE(35, 776, F16),                      \
         ROW_CUDA_EDGE(3001, 3, F32), ROW_CUDA_EDGE(1033, 7, F16), ROW_CUDA_EDGE(401, 37, BF16),                     \

@@ -20,7 +20,6 @@
 #include "cuda/host/view.cuh"
 #include "cuda/rows/kernels.cuh"
 #include "cuda/rows/persistent.cuh"
-#include "cuda/rows/several.cuh"
 #include "cuda/rows/staged.cuh"
 
 namespace ridge {
@@ -68,11 +67,9 @@ ridge_status row_run_thread(const Io &io, const Op &op, cudaStream_t stream) {
 /* Part of a warp a row: threads and elements as row_lanes_of has them. */
 template <typename Op, class Io>
 ridge_status row_run_lanes(const Io &io, const Op &op, cudaStream_t stream) {
-    using T = typename Io::in;
-    constexpr int W = pack_width<T>;
-    const row_lane_shape shape = row_lanes_of(io.n, (int)sizeof(T));
-    if constexpr (W == 8)
-        if (shape.threads == 4) return row_run_held<W, 4, 8>(io, op, stream);
+    constexpr int W = pack_width<typename Io::in>;
+    const row_lane_shape shape = row_lanes_of(io.n);
+    if (shape.threads == 4) return row_run_held<W, 4, 8>(io, op, stream);
     if (shape.elements == 8) return row_run_held<W, 8, 8>(io, op, stream);
     return shape.threads == 8 ? row_run_held<W, 8, 16>(io, op, stream) : row_run_held<W, 16, 16>(io, op, stream);
 }
@@ -87,18 +84,6 @@ ridge_status row_run_spread(const Io &io, const Op &op, cudaStream_t stream) {
         case 4096: return row_run_held<W, 4096 / E, E>(io, op, stream);
         default: return row_run_held<W, 8192 / E, E>(io, op, stream);
     }
-}
-
-/* Several rows in flight (rows/several.cuh). */
-template <int Packs, typename Op, typename T, typename U>
-ridge_status row_run_several(const row_tensors<T, U> &io, const Op &op, cudaStream_t stream) {
-    constexpr int rows = ROW_SEVERAL_PACKS / Packs;
-    const int lanes_log2 = row_several_lanes(io.n / pack_width<T>, (int)sizeof(T));
-    const int64_t of_block = (int64_t)(ROW_SEVERAL_THREADS >> lanes_log2) * rows;
-    const int64_t blocks = (io.rows + of_block - 1) / of_block;
-    if (!row_grid_fits(blocks)) return RIDGE_UNSUPPORTED;
-    return launch(row_kernel_several<Op, T, U, Packs, rows>, {dim3((unsigned)blocks), ROW_SEVERAL_THREADS}, stream, io,
-                  op, lanes_log2);
 }
 
 /* Rows in shared memory (rows/staged.cuh). */
@@ -304,12 +289,6 @@ ridge_status row_run_plain(int way, const row_tensors<T, U> &io, const Op &op, c
     constexpr int W = pack_width<T>, C = row_of_cluster<Op, T>;
     constexpr int E = Op::template shape<T>.elements, L = Op::template shape<T>.long_elements;
     switch (way) {
-        case ROW_WAY_SEVERAL:
-            switch (row_several_packs(io.n / W)) {
-                case 1: return row_run_several<1>(io, op, stream);
-                case 2: return row_run_several<2>(io, op, stream);
-                default: return row_run_several<4>(io, op, stream);
-            }
         case ROW_WAY_FILLED:
             return row_with_threads<E, L>(
                 io.n, [&]<int Threads, int Elements>() { return row_run_filled<Threads, Elements>(io, op, stream); });

@@ -1,6 +1,6 @@
 /* Softmax of rows: row_kernel_cluster, whose blocks exchange maxima and sums by st.async and mbarriers; row_kernel,
- * whose rows begin anywhere and have edges, or are shifted from where x lies to where y does; row_kernel_staged, whose
- * rows come and go by bulk copies; and row_kernel_several, whose lanes have several rows in flight. */
+ * whose rows begin anywhere and have edges, or are shifted from where x lies to where y does;
+ * and row_kernel_staged, whose rows come and go by bulk copies. */
 #include "cuda/rows/softmax.cuh"
 #include "program.h"
 
@@ -42,11 +42,9 @@ int main(void) {
     wrong += softmax(block, "rows of blocks", {dim3(5), 128}, 5, 997, 1001, 1);
     const auto shifted = ridge::row_kernel<row_softmax, row_shifted<row_tensors<float, float>>, 4, 32, 16>;
     wrong += softmax<row_shifted<row_tensors<float, float>>>(shifted, "shifted rows", {dim3(2), 128}, 5, 303, 303, 2);
-    /* 70 rows of 37, 4 lanes each, in blocks of 32 rows; 300 of 20, 8 lanes each, 32 groups of 4 in a block */
+    /* 70 rows of 37, 4 lanes each, in blocks of 32 rows */
     const auto staged = ridge::row_kernel_staged<row_softmax, row_tensors<float, float>, 4>;
-    const auto several = ridge::row_kernel_several<row_softmax, float, float, 1, 4>;
     wrong += softmax(staged, "rows in shared memory", {dim3(3), 128, ridge::row_staged_room<float>(32 * 37) * 16}, 70,
                      37, 37, 0);
-    wrong += softmax(several, "several rows", {dim3(3), 256}, 300, 20, 20, 0, 3);
     return wrong > 0;
 }
