@@ -2,8 +2,7 @@
 
 #include <math.h>
 
-/* What a Hopper GPU does. POWER and DRAM: 8192^3 and a copy on an H200. ADDING: from 512 x 512 x 16384 and 1024 x 1024
- * x 4096 on an H100. L2, LAUNCH, FILL and STORE are estimates; how often the choice is right is not measured yet. */
+/* What a Hopper GPU does. POWER and DRAM: 8192^3 and a copy on an H200. L2, LAUNCH, FILL and STORE are estimates; how often the choice is right is not measured yet. */
 static const double POWER = 5.9e6; /* FLOP a microsecond and SM where all are busy: power limits their clock */
 static const double DRAM = 4.2e6;  /* bytes a microsecond, read and written */
 static const double L2 = 5.5e6;    /* likewise, of what is in L2 */
@@ -12,7 +11,8 @@ static const double L2 = 5.5e6;    /* likewise, of what is in L2 */
 static const double FETCH = 14e6, ACROSS = 2.4;
 static const double LAUNCH = 1.5; /* microseconds of a launch that overlaps the one before */
 static const double FILL = 1.2;   /* of the first slices' way to an SM */
-static const double ADDING = 6;   /* of a second launch, which waits for sums that leave in pairs */
+static const double ADDING =
+    3.5; /* of a second launch, behind the sums: twelve products of four drawn shapes on an H200 */
 static const double ALONE =
     1.08; /* fp32 results from tiles of 256 columns whose blocks do not share B: 8192 x 1000 x 4096 in
                                      * 157 us, in pairs 105; 2048 x 16384 x 512 in 102, 95 */
@@ -85,7 +85,7 @@ double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
                          : g->wide                         ? LEAST
                                                            : 0;
     const double slice = 2 * tile * GEMM_SLICE * t->products / t->rate, cold = g->m <= SKINNY ? COLD : 0;
-    const double stored = tile * STORE, each = fmax(slices * fmax(slice, cold) + stored, least);
+    const double stored = tile * STORE * (shares > 1 ? 2 : 1), each = fmax(slices * fmax(slice, cold) + stored, least);
     const double together = gemm_flops(g) * t->products / (POWER * (g->here.sm_count > 0 ? g->here.sm_count : 1));
     const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / memory_of(t, g, shares);
     const double added = shares > 1 ? ADDING + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;

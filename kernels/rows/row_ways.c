@@ -16,7 +16,7 @@ static const row_limits limits[ROW_WAY_COUNT] = {
     [ROW_WAY_STAGED] = {0, ROW_STAGED_MOST, "for rows of up to 512", false, false},
     [ROW_WAY_THREAD] = {0, ROW_THREAD_MOST, "for rows of up to 16", false, false},
     [ROW_WAY_SINGLE] = {0, ROW_SINGLE_LONG, "for rows of up to 262144", false, false},
-    [ROW_WAY_SHIFTED] = {0, ROW_CUDA_HELD, "for rows of up to 262144", false, false},
+    [ROW_WAY_SHIFTED] = {ROW_SHIFTED_LEAST - 1, ROW_CUDA_HELD, "for rows of 65 to 262144", false, false},
     [ROW_WAY_LANES] = {0, ROW_LANES_MOST, "for rows of up to 256", true, false},
     [ROW_WAY_WARP] = {0, ROW_WARP_MOST, "for rows of up to 512", true, false},
     [ROW_WAY_FILLED] = {0, ROW_BLOCK_MOST, "for rows of up to 16384", true, true},
@@ -87,24 +87,29 @@ const char *row_way_refusal(int way, const row_facts *f) {
 
 /* ---- what it takes ----------------------------------------------------------------------------------------------- */
 
-/* An H200, in microseconds: what copies and instructions take at best is known, the rest is fitted once to 2400 times of
- * 352 drawn shapes of eight operations (bench/sweep_cuda.py --ways --seed 90101), none of which has a constant of its own. */
+/* An H200, in microseconds: what copies and instructions take at best is known, the rest is fitted once to 4800 times of
+ * 704 drawn shapes of eight operations (bench/sweep_cuda.py --ways, seeds 90101 and 90103), none of which has a constant
+ * of its own. */
 static const double COPY = 4.27e6;  /* bytes, read and written: the ceiling */
 static const double ISSUE = 2.2e5;  /* instructions of single threads, of an SM: four warps a cycle */
 static const double CYCLES = 1755;  /* of an SM */
 static const double START = 1.0;    /* of a launch in a graph, with a latency of memory */
-static const double SERIAL = 0.027; /* for an element of a lane, and for 0.6 parameters, where nothing hides it */
-static const double APART = 0.09;   /* for an element that is moved by itself, and for each of its parameters */
-static const double SHARED_WARP = 0.23, BLOCK = 0.46, CLUSTER = 1.4; /* for lanes of several rows; to exchange sums */
+static const double SERIAL = 0.024; /* for an element of a lane, and for 0.6 parameters, where nothing hides it */
+static const double APART = 0.05;   /* for an element that is moved by itself, and for each of its parameters */
+/* To exchange sums: lanes of several rows, a block, a cluster; a block that reads its row again behind that. */
+static const double SHARED_WARP = 0.22, BLOCK = 0.37, CLUSTER = 2, AGAIN = 1.9;
 /* Instructions: of a lane for a row; of an element: for itself, for a parameter, one by one, with its pack shifted. */
-static const double ROW = 325, ELEMENT = 3, PARAMETER = 9, SINGLE = 19, SHIFT = 8;
-static const double REGISTERS = 3; /* of 4 bytes that a lane has of a row, besides 24: as if some were loaded ahead */
-static const double LINE = 4.5;    /* cycles for each line that single elements of 32 rows of a thread touch */
+static const double ROW = 350, ELEMENT = 3, PARAMETER = 6, SINGLE = 62, SHIFT = 25;
+static const double REGISTERS = 1.85;          /* of 4 bytes that a lane has of a row, besides 24 */
+static const double ALONE = 1.28;              /* times the bytes, of blocks with no other on their SM */
+static const double L2 = 2.5, L2_BYTES = 40e6; /* times the bandwidth of memory; what it keeps of rows under way */
+/* Cycles of an SM for an access of a warp to single elements, and for each line that rows of a thread touch. */
+static const double ACCESS = 1.9, LINE = 6.7;
 
 /* How a way cuts up rows: lanes of each, blocks that an SM has at once, elements of the busiest lane, those of them that
  * are moved one by one. */
 typedef struct row_plan {
-    int lanes, threads; /* of a row, of a block */
+    int lanes, threads, held; /* of a row, of a block; elements of a lane, at the most */
     double elements, apart, blocks, resident;
 } row_plan;
 
@@ -156,7 +161,7 @@ static row_plan plan_of(int way, const row_facts *f) {
     const bool single = moves_singles(way, f);
     const int width = single ? 1 : ROW_PACK_BYTES / f->bytes;
     const int ends = single || f->whole ? 0 : (way == ROW_WAY_SHIFTED ? 4 : 2) * (width - 1);
-    row_plan p = {.lanes = s.threads};
+    row_plan p = {.lanes = s.threads, .held = s.elements};
     p.threads = of_block(way, &s);
     p.elements = ceil(ceil((double)f->columns / width) / s.threads) * width;
     p.apart = single ? p.elements : ceil((double)ends / s.threads);
@@ -172,7 +177,7 @@ static row_plan plan_of(int way, const row_facts *f) {
 static double exchange_us(int way, const row_plan *p) {
     switch (way) {
         case ROW_WAY_STAGED: return (p->lanes < 32 ? SHARED_WARP : 0) + BLOCK;
-        case ROW_WAY_REREAD: return 2 * BLOCK;
+        case ROW_WAY_REREAD: return AGAIN;
         case ROW_WAY_FILLED: return BLOCK / 2; /* and no ends to look at */
         case ROW_WAY_PERSISTENT: return 0;     /* behind another row's bytes */
         default: break;
@@ -192,25 +197,42 @@ static double issue_us(int way, const row_facts *f, const row_plan *p, double sm
         ELEMENT + parameters + (moves_singles(way, f) ? SINGLE : 0) + (way == ROW_WAY_SHIFTED ? SHIFT * operands : 0);
     return (double)f->rows * p->lanes * (ROW + p->elements * element * (way == ROW_WAY_REREAD ? 2 : 1)) / (ISSUE * sms);
 }
-/* Blocks read the parameters of long rows for each row. */
-static double memory_us(int way, const row_facts *f) {
-    const bool kept = way == ROW_WAY_FETCH || way == ROW_WAY_PERSISTENT || f->columns <= ROW_BLOCK_MOST;
-    const int again = way != ROW_WAY_REREAD ? 0 : f->matrices > 3 ? 3 : 1;
-    const double row = (double)f->columns * f->bytes;
-    return (double)f->rows * row * (f->matrices + again + (kept ? 0 : f->parameters)) / COPY;
+/* Two operands are in registers at once (row_blocks of rows/kernels.cuh). */
+static bool has_sm_alone(int way, const row_facts *f, const row_plan *p, double sms) {
+    const int most = way == ROW_WAY_SHIFTED ? 1024 : f->matrices > 3 && p->held * f->bytes > 64 ? 512 : 768;
+    return f->matrices > 2 && 2 * p->threads > most && p->blocks > sms;
 }
-/* A warp's rows of a thread each: an access of single elements touches as many lines as they have, each time. */
-static double lines_us(int way, const row_facts *f, double sms) {
+/* Rows are read again from L2 where it has them, the parameters of long rows by every block. */
+static double memory_us(int way, const row_facts *f, const row_plan *p, double sms) {
+    const double row = (double)f->columns * f->bytes, operands = f->matrices > 2 ? 2 : 1;
+    const bool kept = way == ROW_WAY_FETCH || way == ROW_WAY_PERSISTENT || f->columns <= ROW_BLOCK_MOST;
+    const double again = (f->matrices > 3 ? 3 : 1) / (3 * sms * row * operands < L2_BYTES ? L2 : 1);
+    const double matrices = f->matrices + (way == ROW_WAY_REREAD ? again : 0) + (kept ? 0 : f->parameters);
+    return (double)f->rows * row * matrices / COPY * (has_sm_alone(way, f, p, sms) ? ALONE : 1);
+}
+/* Rows in shared memory that begin in the same bank wait for each other. */
+static double conflicts_of(const row_facts *f, int lanes) {
+    const int64_t line = f->columns * f->bytes;
+    int period = 128; /* bytes by which first elements differ, of all banks */
+    while (line % period != 0) period /= 2;
+    const int width = lanes * f->bytes, beside = 128 / (period > width ? period : width), rows = 32 / lanes;
+    return rows > beside ? (double)rows / beside : 1;
+}
+/* Accesses of a warp to single elements, of all matrices; of whole rows of a thread each, to packs. */
+static double access_us(int way, const row_facts *f, const row_plan *p, double sms) {
     const double row = (double)f->columns * f->bytes, lines = row < 4 ? 1 : row > 128 ? 32 : row / 4;
-    if (way != ROW_WAY_THREAD || f->whole) return 0;
-    return (double)f->rows / 32 * f->matrices * (double)f->columns * lines * LINE / (CYCLES * sms);
+    const double accesses = (double)f->rows / 32 * f->matrices / (CYCLES * sms);
+    if (way == ROW_WAY_THREAD)
+        return accesses * lines * LINE * (f->whole ? row / (double)ROW_PACK_BYTES : (double)f->columns);
+    if (!moves_singles(way, f)) return 0;
+    return accesses * (double)f->columns * ACCESS * (way == ROW_WAY_STAGED ? conflicts_of(f, p->lanes) : 1);
 }
 
 double row_way_time(int way, const row_facts *f) {
     const double sms = f->sm_count > 0 ? f->sm_count : 1;
     const row_plan p = plan_of(way, f);
     const double waves = fmax(ceil(p.blocks / (sms * p.resident)), 1);
-    return START + fmax(fmax(memory_us(way, f), lines_us(way, f, sms)),
+    return START + fmax(fmax(memory_us(way, f, &p, sms), access_us(way, f, &p, sms)),
                         fmax(issue_us(way, f, &p, sms), waves * alone_us(way, f, &p)));
 }
 

@@ -33,6 +33,7 @@ enum {
     ROW_SINGLE_CLUSTER = 131072,  /* likewise, of a cluster */
     ROW_SINGLE_WIDE = 1024,       /* threads of a block of the largest cluster, beyond that */
     ROW_SINGLE_LONG = 262144,     /* columns of that cluster */
+    ROW_SHIFTED_LEAST = 65,       /* columns: of fewer, fewer lanes move single elements sooner */
     ROW_SHIFTED_THREADS = 512,    /* of the largest block that shifts packs, two of an SM */
     ROW_SHIFTED_BYTES = 64,       /* of a thread of long rows */
     ROW_SHIFTED_BLOCK = 8192,     /* columns of such a block, if a thread has 16 */
