@@ -7,9 +7,9 @@
 
 /* What two launches take besides: 2 x 4 x 16 in f16 in 4.1 us on an H100. */
 static const double ENDS = 1;
-/* Of a Hopper GPU: bytes a microsecond, read and written, of whole lines and of copies that begin anywhere; microseconds of
- * a launch that overlaps the one before. */
-static const double DRAM = 4.2e6, COPIED = 2.6e6, LAUNCH = 1.5;
+/* Of a Hopper GPU: bytes a microsecond, read and written, of rows of logits and of copies that begin anywhere (30 drawn shapes
+ * of an H200, seed 90105); microseconds of a launch that overlaps the one before. */
+static const double DRAM = 2.6e6, COPIED = 2.6e6, LAUNCH = 1.5;
 /* Bytes a microsecond of one row's logits and probabilities, where rows are few: 17 of 10828 in f32. */
 static const double ROW = 1e5;
 
