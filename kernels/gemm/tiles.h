@@ -14,6 +14,7 @@
 #define GEMM_TILES(X)                                                                               \
     GEMM_TILE_256(X)                                                                                \
     X(pairs_256, 256, 4, 2, 1, false, 7.0e6, "128 x 256, pairs of blocks share B")                  \
+    X(tile_192, 192, 4, 2, 1, false, 7.0e6, "128 x 192: where it fills waves of SMs better")        \
     GEMM_TILE_128(X)                                                                                \
     X(tile_64, 64, 8, 1, 1, false, 4.2e6, "128 x 64: few columns")                                  \
     X(shares_256, 256, 4, 2, 1, true, 7.0e6, "128 x 256, and K in shares: few tiles, and a long K") \

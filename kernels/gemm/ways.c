@@ -9,6 +9,7 @@
 #include "gemm/hi_lo.h"
 #include "gemm/shallow.h"
 #include "gemm/tensor.h"
+#include "gemm/waves.h"
 #include "gemm/wgmma.h"
 
 static gemm_matrix matrix_of(const ridge_operand *o, bool transposed) {
@@ -48,6 +49,7 @@ GEMM_TENSOR_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
 RIDGE_CUDA_DECLARE(gemm_cuda_gemv);
 RIDGE_CUDA_DECLARE(gemm_cuda_shallow);
+RIDGE_CUDA_DECLARE(gemm_cuda_waves);
 RIDGE_CUDA_DECLARE(gemm_cuda_copied);
 RIDGE_CUDA_DECLARE(gemm_cuda_any);
 RIDGE_CUDA_DECLARE(gemm_cuda_any_shares);
@@ -115,6 +117,12 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
     FEW_ROWS_WAY(GEMM_PLAIN)      /* */
     GEMV_WAY(GEMM_PLAIN)          /* */
     SHALLOW_WAY(GEMM_PLAIN)       /* */
+    {.name = "waves",
+     .idea = "rows or columns that fill whole waves of tiles, the rest by another tile",
+     .needs = 90,
+     .below = 91,
+     .plan = gemm_waves_plan,
+     .run = RIDGE_CUDA(gemm_cuda_waves)},
     {.name = "copied",
      .idea = "operands between 16-byte boundaries copied, then tiles",
      .needs = 90,

@@ -36,15 +36,15 @@ static int64_t tiles_of(const gemm_tile *t, const gemm_problem *g) {
     return up(g->m, GEMM_TILE_ROWS * t->cluster_m) * up(g->n, t->columns * t->cluster_n) * t->cluster_m * t->cluster_n *
            g->batch;
 }
-/* Blocks that run at once. */
-static int64_t room_of(const gemm_tile *t, const gemm_problem *g) {
+int64_t gemm_room(const gemm_tile *t, const gemm_problem *g) {
     const int cluster = t->cluster_m * t->cluster_n, sms = g->here.sm_count > 0 ? g->here.sm_count : 1;
     const int64_t clusters = cluster > 2 ? (int64_t)(0.94 * sms / cluster) : sms / cluster; /* SMs come in groups */
     return (clusters > 0 ? clusters : 1) * cluster;
 }
 
 int gemm_shares(const gemm_tile *t, const gemm_problem *g) {
-    const int64_t tiles = tiles_of(t, g), slices = up(g->k, GEMM_SLICE), room = room_of(t, g) / (tiles > 0 ? tiles : 1);
+    const int64_t tiles = tiles_of(t, g), slices = up(g->k, GEMM_SLICE),
+                  room = gemm_room(t, g) / (tiles > 0 ? tiles : 1);
     int64_t shares = room < GEMM_MOST_SHARES ? room : GEMM_MOST_SHARES;
     if (!t->split || shares < 2 || slices < 4) return 1;
     if (shares > slices / 2) shares = slices / 2;
@@ -70,14 +70,14 @@ static double memory_of(const gemm_tile *t, const gemm_problem *g, int shares) {
     /* Of those that run at once, the ones whose rows and columns exist: 48 x 24992 x 864 took 27 us by pairs, of which one has none. */
     const double tiles = (double)tiles_of(t, g),
                  some = (double)(up(g->m, GEMM_TILE_ROWS) * up(g->n, t->columns) * g->batch);
-    const double blocks = fmin(tiles * shares, (double)room_of(t, g)) * some / tiles;
+    const double blocks = fmin(tiles * shares, (double)gemm_room(t, g)) * some / tiles;
     return fmin(SKINNY_DRAM * DRAM, blocks * t->stages * SKINNY_SLICE / SKINNY_LATENCY);
 }
 
 double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
     const int shares = gemm_shares(t, g);
     const double tile = (double)GEMM_TILE_ROWS * t->columns, slices = (double)up(up(g->k, GEMM_SLICE), shares);
-    const double turns = (double)up(tiles_of(t, g) * shares, room_of(t, g));
+    const double turns = (double)up(tiles_of(t, g) * shares, gemm_room(t, g));
     const bool alone = g->wide && t->columns == 256 && t->cluster_m * t->cluster_n == 1;
     const bool apart = g->c.line % 2 != 0 || g->c.offset % 8 != 0;
     const double least = t->products == 3                  ? (apart ? LEAST_APART : LEAST_HI_LO) * t->columns / 128

@@ -5,6 +5,8 @@
 #include "gemm/problem.h"
 #include "gemm/tiles.h"
 
+/* Blocks that run at once. */
+int64_t gemm_room(const gemm_tile *tile, const gemm_problem *g);
 /* Shares of K: as many as fill the SMs once, 1 where tiles do so already. */
 int gemm_shares(const gemm_tile *tile, const gemm_problem *g);
 /* Floats of a line of a share's sums in scratch: an even number. */

@@ -73,6 +73,7 @@ static const ridge_case cases[] = {
     {.dim = {136, 72, 1096}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU},
     {.dim = {35, 67, 43}, .dtype = RIDGE_BF16, .option = {1.5, 1}, .column_major = A | B, EDGE, GPU},
     {.dim = {64, 1032, 72}, .dtype = RIDGE_F16, .option = {1}, EDGE, GPU},
+    {.dim = {1544, 712, 24}, .dtype = RIDGE_F16, .option = {1}, .column_major = B, EDGE, GPU}, /* more tiles than SMs */
     {.dim = {300, 140, 16},
      .dtype = RIDGE_F32,
      .option = {1},

@@ -66,6 +66,8 @@ static void listed_shapes_keep_their_ways(void **state) {
         {8192, 8192, 8192, RIDGE_F16, 0, "tile_256"},
         {4096, 4096, 4096, RIDGE_F32, 0, "hi_lo_128"},
         {1024, 8192, 8192, RIDGE_F32, 0, "hi_lo_128"},
+        {2928, 1520, 5912, RIDGE_BF16, (1u << GEMM_A) | (1u << GEMM_B), "waves"},
+        {2176, 936, 4288, RIDGE_BF16, 0, "tile_192"},
         {1001, 3003, 2005, RIDGE_BF16, 0, "copied"},
         {1001, 3003, 2005, RIDGE_F32, 0, "hi_lo_128"},
         {256, 256, 256, RIDGE_F32, 0, "any"},

@@ -105,6 +105,7 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
 #define RIDGE_SUMS_52(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_4(d, 48)
 #define RIDGE_SUMS_64(d) RIDGE_AT_16(d, 0), RIDGE_AT_16(d, 16), RIDGE_AT_16(d, 32), RIDGE_AT_16(d, 48)
 #define RIDGE_SUMS_80(d) RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64)
+#define RIDGE_SUMS_96(d) RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64), RIDGE_AT_16(d, 80)
 #define RIDGE_SUMS_128(d) \
     RIDGE_SUMS_64(d), RIDGE_AT_16(d, 64), RIDGE_AT_16(d, 80), RIDGE_AT_16(d, 96), RIDGE_AT_16(d, 112)
 #define RIDGE_INTS_4(d, i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
@@ -146,6 +147,12 @@ __device__ inline void wgmma_finish(float (&d)[N]) {
     RIDGE_NAMES_72     \
     ","                \
     "%72,%73,%74,%75,%76,%77,%78,%79"
+#define RIDGE_NAMES_96                                                                 \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,"           \
+    "%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39," \
+    "%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59," \
+    "%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
+    "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
 #define RIDGE_NAMES_128                                                                                         \
     RIDGE_NAMES_80                                                                                              \
     ","                                                                                                         \
@@ -192,6 +199,7 @@ struct wgmma_type;
     template <>                                                                                            \
     struct wgmma_type<type> {                                                                              \
         RIDGE_WGMMA_16_OF(128, "m64n256k16", name, "%128", "%129", "%130", "%131", "%132")                 \
+        RIDGE_WGMMA_16_OF(96, "m64n192k16", name, "%96", "%97", "%98", "%99", "%100")                      \
         RIDGE_WGMMA_16_OF(64, "m64n128k16", name, "%64", "%65", "%66", "%67", "%68")                       \
         RIDGE_WGMMA_16_OF(52, "m64n104k16", name, "%52", "%53", "%54", "%55", "%56")                       \
         RIDGE_WGMMA_16_OF(40, "m64n80k16", name, "%40", "%41", "%42", "%43", "%44")                        \

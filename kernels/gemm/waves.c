@@ -1,0 +1,61 @@
+#include "gemm/waves.h"
+
+#include "gemm/copied.h"
+#include "gemm/ways.h"
+#include "gemm/wgmma.h"
+
+/* Waves of the first part, at the most: with more, the last one is a small part of all. */
+enum { MOST_WAVES = 4 };
+
+static const gemm_tile *tile_of(int i) { return gemm_cuda_ways[i].own; }
+
+gemm_problem gemm_part_of(const gemm_problem *g, const gemm_waves *w, bool rest) {
+    gemm_problem part = *g;
+    int64_t *const extent = w->rows ? &part.m : &part.n;
+    *extent = rest ? *extent - w->first : w->first;
+    return part;
+}
+
+/* Both parts, one after the other. */
+static void time_of(const gemm_problem *g, gemm_waves *w) {
+    const gemm_problem first = gemm_part_of(g, w, false), rest = gemm_part_of(g, w, true);
+    const gemm_choice by = gemm_quickest_tile(&rest, true, 0);
+    const int shares = gemm_shares(tile_of(by.tile), &rest);
+    w->rest = by.tile;
+    w->us = gemm_tile_cost(tile_of(w->tile), &first) + by.us;
+    w->bytes = shares > 1 ? (size_t)(4.0 * (double)rest.m * (double)gemm_share_line(rest.n) * shares) : 0;
+}
+
+/* Rows or columns of C that a tile covers in so many waves; 0: all of them, or none. */
+static int64_t covered(const gemm_tile *t, const gemm_problem *g, bool rows, int waves) {
+    const int down = GEMM_TILE_ROWS * t->cluster_m, along = t->columns * t->cluster_n;
+    const int64_t across = rows ? (g->n + along - 1) / along : (g->m + down - 1) / down, step = rows ? down : along;
+    const int64_t clusters = gemm_room(t, g) / (t->cluster_m * t->cluster_n);
+    const int64_t first = waves * clusters / across * step;
+    return first < (rows ? g->m : g->n) ? first : 0;
+}
+
+gemm_waves gemm_waves_of(const gemm_problem *g) {
+    gemm_waves best = {.first = 0};
+    for (int i = 0; i < GEMM_N_TILES; i++)
+        for (int cut = 0; cut < 2 * MOST_WAVES && !tile_of(i)->split; cut++) {
+            gemm_waves w = {.rows = cut % 2 == 0, .tile = i};
+            w.first = covered(tile_of(i), g, w.rows, cut / 2 + 1);
+            if (w.first == 0) continue;
+            time_of(g, &w);
+            if (best.first == 0 || w.us < best.us) best = w;
+        }
+    return best;
+}
+
+ridge_plan gemm_waves_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_problem g = gemm_problem_of(way, p);
+    ridge_plan plan = {.refusal = gemm_tile_refusal(&g)};
+    if (plan.refusal) return plan;
+    const gemm_waves w = gemm_waves_of(&g);
+    if (w.first == 0) return (ridge_plan){.refusal = "for more tiles than SMs"};
+    const double sums = (double)w.bytes;
+    return (ridge_plan){.us = w.us,
+                        .scratch = w.bytes,
+                        .traffic = {.read = gemm_bytes_read(&g) + sums, .written = gemm_bytes_written(&g) + sums}};
+}
