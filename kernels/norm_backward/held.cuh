@@ -130,14 +130,23 @@ template <typename T, bool Centered, int Threads, int Packs, int Blocks, int Res
 __global__ void __launch_bounds__((norm_back_held<T, Centered, Threads, Packs, Blocks>::block),
                                   (Resident / norm_back_held<T, Centered, Threads, Packs, Blocks>::block))
     norm_back_kernel(const __grid_constant__ norm_back_problem<T> p) {
-    using held = norm_back_held<T, Centered, Threads, Packs, Blocks>;
-    __shared__ row_slots<Threads> slots;
-    typename held::exchange among(&slots);
-    int thread = (int)threadIdx.x % Threads;
-    if constexpr (Blocks > 1) thread += cluster_ctarank() * Threads;
-    among.begin();
-    among.meet();
-    held{p, thread}.run(among);
+#if __CUDA_ARCH__ >= 900
+    constexpr bool has_code = true;
+#else
+    constexpr bool has_code = Blocks == 1;
+#endif
+    if constexpr (has_code) {
+        using held = norm_back_held<T, Centered, Threads, Packs, Blocks>;
+        __shared__ row_slots<Threads> slots;
+        typename held::exchange among(&slots);
+        int thread = (int)threadIdx.x % Threads;
+        if constexpr (Blocks > 1) thread += cluster_ctarank() * Threads;
+        among.begin();
+        among.meet();
+        held{p, thread}.run(among);
+    } else {
+        __trap(); /* launched on devices with clusters alone */
+    }
 }
 
 template <typename T, bool Centered, int Threads, int Packs, int Blocks, int Resident>
