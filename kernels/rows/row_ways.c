@@ -185,11 +185,12 @@ static double exchange_us(int way, const row_plan *p) {
     if (p->lanes > p->threads) return CLUSTER;
     return p->lanes < 32 ? SHARED_WARP : p->lanes == 32 ? 0 : BLOCK;
 }
-/* One block, all of whose bytes come at once. */
+/* One block, all of whose bytes come at once; rows_reread goes through its elements twice. */
 static double alone_us(int way, const row_facts *f, const row_plan *p) {
     const bool kept = way == ROW_WAY_FETCH || way == ROW_WAY_PERSISTENT; /* parameters are there */
     const double element = SERIAL * (1 + (kept ? 0 : 0.6 * f->parameters)) * (way == ROW_WAY_FILLED ? 0.5 : 1);
-    return p->elements * element + p->apart * APART * (1 + f->parameters) + exchange_us(way, p);
+    const int times = way == ROW_WAY_REREAD ? 2 : 1;
+    return times * (p->elements * element + p->apart * APART * (1 + f->parameters)) + exchange_us(way, p);
 }
 static double issue_us(int way, const row_facts *f, const row_plan *p, double sms) {
     const double operands = f->matrices > 2 ? 2 : 1, parameters = PARAMETER * f->parameters * (f->whole ? 1 : 2);
