@@ -89,8 +89,6 @@ static const double SPREAD_BYTES = 3.8e6, SPREAD_SUMS = 4.2e6, SPREAD_END = 2.5;
 /* Rows from which on they are quicker than three products of parts, where lines run across the depth: 17 in 247 and 210 us,
  * 24 in 308 and 375. */
 enum { SPREAD_ACROSS = 21 };
-/* Times what lines take that are in whole packs: 3 x 87 x 32275 and 17 x 47 x 28331 in bf16, by tensor cores. */
-static const double SPREAD_SHIFTED = 1.3;
 
 /* As many shares as make the last wave of blocks about as full as the others, and their microseconds. */
 static double spread(gemv_plan *p, int64_t depth, int64_t few, int64_t outputs, int bytes, bool along) {
@@ -147,12 +145,8 @@ gemm_gemv gemm_gemv_of(const gemm_problem *g) {
     const int64_t line = v.transposed ? g->a.step : g->b.line; /* across the depth: from one of its steps to the next */
     if (v.plan.product == GEMV_FFMA && g->k > 0)
         v.us = spread(&v.plan, g->k, v.few, v.outputs, bytes, v.along);
-    else if (!v.along && g->k > 0) {
-        const unsigned offset = v.transposed ? g->a.offset : g->b.offset;
-        const bool alike = line % (16 / bytes) == 0;
-        v.us = spread_turns(&v.plan, g->k, v.few, v.outputs, bytes, alike);
-        v.us *= alike && offset % 16 == 0 ? 1 : SPREAD_SHIFTED;
-    }
+    else if (!v.along && g->k > 0)
+        v.us = spread_turns(&v.plan, g->k, v.few, v.outputs, bytes, line % (16 / bytes) == 0);
     v.line = gemv_stride(v.outputs);
     v.bytes = sizeof(float) * (size_t)v.plan.shares * (size_t)v.few * (size_t)v.line;
     return v;

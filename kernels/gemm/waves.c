@@ -9,7 +9,8 @@ enum { MOST_WAVES = 4, ALL_WAVES = 8 };
 
 static const gemm_tile *tile_of(int i) { return gemm_cuda_ways[i].own; }
 
-gemm_problem gemm_part_of(const gemm_problem *g, const gemm_waves *w, bool rest) {
+/* The first part of a problem, or the rest. */
+static gemm_problem part_of(const gemm_problem *g, const gemm_waves *w, bool rest) {
     gemm_problem part = *g;
     int64_t *const extent = w->rows ? &part.m : &part.n;
     *extent = rest ? *extent - w->first : w->first;
@@ -18,7 +19,7 @@ gemm_problem gemm_part_of(const gemm_problem *g, const gemm_waves *w, bool rest)
 
 /* The rest's tile, behind a first part that takes w->us. */
 static void add_rest(const gemm_problem *g, gemm_waves *w) {
-    const gemm_problem rest = gemm_part_of(g, w, true);
+    const gemm_problem rest = part_of(g, w, true);
     const gemm_choice by = gemm_quickest_tile(&rest, true, 0);
     const int shares = gemm_shares(tile_of(by.tile), &rest);
     w->rest = by.tile, w->us += by.us;
@@ -41,7 +42,7 @@ gemm_waves gemm_waves_of(const gemm_problem *g) {
             gemm_waves w = {.rows = cut % 2 == 0, .tile = i};
             w.first = covered(tile_of(i), g, w.rows, cut / 2 + 1);
             if (w.first == 0) continue;
-            const gemm_problem first = gemm_part_of(g, &w, false);
+            const gemm_problem first = part_of(g, &w, false);
             w.us = gemm_tile_cost(tile_of(i), &first);
             if (best.first > 0 && w.us >= best.us) continue;
             add_rest(g, &w);

@@ -17,8 +17,6 @@ typedef struct gemm_waves {
 } gemm_waves;
 
 gemm_waves gemm_waves_of(const gemm_problem *g);
-/* The first part of a problem, or the rest. */
-gemm_problem gemm_part_of(const gemm_problem *g, const gemm_waves *w, bool rest);
 ridge_plan gemm_waves_plan(const ridge_way *way, const ridge_problem *p);
 
 #endif

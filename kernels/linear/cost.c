@@ -146,9 +146,6 @@ static const double OUTER_TILE = 0.8, OUTER_STEP = 0.12, OUTER_ENDS = 3, OUTER_B
 /* Eight rows a warp and turn of skinny/thin_across.cuh, by their tiles; its end. */
 static const double ACROSS_TURN = 0.35, ACROSS_TILE = 0.02, ACROSS_ENDS = 5;
 
-/* Times a step whose lines begin between boundaries: 880 x 3528 x 56 in tf32, 1411 x 13553 x 3 in bf16. */
-static const double THIN_SHIFTED = 1.2;
-
 static double thin_step_cost(int tiles, bool exact) {
     return THIN_STEP + tiles * (exact ? THIN_EXACT_TILE : THIN_STEP_TILE);
 }
@@ -164,10 +161,9 @@ double thin_cost(int64_t rows, int64_t depth, int64_t heads, int64_t classes, in
     const int tiles = thin_tiles(columns), of_warp = thin_rows_of(tiles, exact);
     const thin_shares shares = thin_shares_of(rows, tiles, of_warp, steps, phases, sm, sm_count);
     const int sharing = shares.warps * shares.blocks;
-    const double each =
-        THIN_ENDS + THIN_COLUMN * 8 * tiles + (heads > 1 ? THIN_HEADS * of_warp / 16 : 0) +
-        (shares.blocks > 1 ? THIN_CLUSTERS : 0) +
-        up((double)steps, sharing) * thin_step_cost(tiles, exact) * (thin_aligned(phases) ? 1 : THIN_SHIFTED);
+    const double each = THIN_ENDS + THIN_COLUMN * 8 * tiles + (heads > 1 ? THIN_HEADS * of_warp / 16 : 0) +
+                        (shares.blocks > 1 ? THIN_CLUSTERS : 0) +
+                        up((double)steps, sharing) * thin_step_cost(tiles, exact);
     const double operands = bytes * ((double)rows * (double)(depth + columns) + (double)depth * (double)columns);
     const double warps = (double)thin_row_tiles(rows, of_warp, phases) * sharing;
     return 2 * LAUNCH + thin_bytes(columns, depth, bytes, exact, phases.count) / THIN_ORDER +

@@ -7,9 +7,9 @@
 
 /* What two launches take besides: 2 x 4 x 16 in f16 in 4.1 us on an H100. */
 static const double ENDS = 1;
-/* Of a Hopper GPU: bytes a microsecond, read and written, of rows of logits and of copies that begin anywhere (30 drawn shapes
- * of an H200, seed 90105); microseconds of a launch that overlaps the one before. */
-static const double DRAM = 2.6e6, COPIED = 2.6e6, LAUNCH = 1.5;
+/* Of a Hopper GPU: bytes a microsecond, read and written, of copies that begin anywhere, and of rows of logits (70 drawn shapes of
+ * an H200, seeds 90105 and 90107); microseconds of a launch that overlaps the one before. */
+static const double COPIED = 2.6e6, LAUNCH = 1.5;
 /* Bytes a microsecond of one row's logits and probabilities, where rows are few: 17 of 10828 in f32. */
 static const double ROW = 1e5;
 
@@ -89,7 +89,7 @@ static linear_logits_plan planned(const linear_softmax_dims *dims, const ridge_p
     l.way = gemm_cuda_quickest(&l.problem, &product);
     if (!l.way) return l.plan.refusal = "no product takes it", l;
     l.plan.us = launches_of(&l) * product.us + LAUNCH + ENDS +
-                (of.z + of.p) / fmin(DRAM, ROW * fmax(1, (double)(l.rows * l.heads)));
+                (of.z + of.p) / fmin(COPIED, ROW * fmax(1, (double)(l.rows * l.heads)));
     if (packed) l.plan.us += LAUNCH + (of.w + of.packed_w) / COPIED;
     l.plan.scratch += product.scratch;
     l.plan.arithmetic = product.arithmetic;

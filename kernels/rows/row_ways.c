@@ -87,9 +87,9 @@ const char *row_way_refusal(int way, const row_facts *f) {
 
 /* ---- what it takes ----------------------------------------------------------------------------------------------- */
 
-/* An H200, in microseconds: what copies and instructions take at best is known, the rest is fitted once to 4800 times of
- * 704 drawn shapes of eight operations (bench/sweep_cuda.py --ways, seeds 90101 and 90103), none of which has a constant
- * of its own. */
+/* An H200, in microseconds: what copies and instructions take at best is known, the rest is fitted to 2494 times of 704
+ * drawn shapes of eight operations (bench/sweep_cuda.py --ways, seeds 90101 and 90103), none of which has a constant of its
+ * own. */
 static const double COPY = 4.27e6;  /* bytes, read and written: the ceiling */
 static const double ISSUE = 2.2e5;  /* instructions of single threads, of an SM: four warps a cycle */
 static const double CYCLES = 1755;  /* of an SM */

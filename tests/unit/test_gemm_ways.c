@@ -13,6 +13,7 @@
 #include "gemm/gemv.h"
 #include "gemm/hi_lo.h"
 #include "gemm/shallow.h"
+#include "gemm/waves.h"
 #include "gemm/ways.h"
 #include "gemm/wgmma.h"
 
@@ -171,6 +172,36 @@ static void spread_shares_cover_k(void **state) {
     assert_true(shared > 300 && across > 100 && tensor > 100);
 }
 
+/* The first part ends with a tile and before C does, and its tiles are whole waves but for less than a line of them. */
+static void waves_end_with_a_tile(void **state) {
+    (void)state;
+    int cut = 0;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        const int64_t m = draw(seed, 0, 1, 6000), n = 8 * draw(seed, 1, 1, 900), k = 8 * draw(seed, 2, 1, 900);
+        const gemm_problem g = {.m = m,
+                                .n = n,
+                                .k = k,
+                                .batch = 1,
+                                .a = {.line = k, .step = 1},
+                                .b = {.line = n, .step = 1},
+                                .c = {.line = n, .step = 1},
+                                .dtype = RIDGE_BF16,
+                                .here = h200};
+        const gemm_waves w = gemm_waves_of(&g);
+        if (w.first == 0) continue;
+        const gemm_tile *t = gemm_cuda_ways[w.tile].own;
+        const int64_t down = GEMM_TILE_ROWS * t->cluster_m, along = t->columns * t->cluster_n;
+        const int64_t side = w.rows ? (n + along - 1) / along : (m + down - 1) / down; /* clusters of a line */
+        const int64_t lines = w.first / (w.rows ? down : along),
+                      room = gemm_room(t, &g) / (t->cluster_m * t->cluster_n);
+        const int64_t waves = (lines * side + room - 1) / room;
+        assert_true(w.first % (w.rows ? down : along) == 0 && w.first < (w.rows ? m : n));
+        assert_true(waves * room - lines * side < side && !t->split);
+        cut++;
+    }
+    assert_true(cut > 500);
+}
+
 /* All tiles are some block's, the turns hold all blocks and no fewer do, and one tile a block is done no sooner. */
 static void turns_hold_all_tiles(void **state) {
     (void)state;
@@ -237,11 +268,17 @@ static void shares_of_hi_lo_end_with_the_part(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_shapes_keep_their_ways),  cmocka_unit_test(older_devices_multiply_and_add),
-        cmocka_unit_test(blackwell_has_tiles_of_its_own), cmocka_unit_test(clusters_of_few_rows_cover_k),
-        cmocka_unit_test(gemv_has_no_more_shares_across), cmocka_unit_test(spread_shares_cover_k),
-        cmocka_unit_test(turns_hold_all_tiles),           cmocka_unit_test(units_of_shallow_cover_c),
-        cmocka_unit_test(shares_of_any_cover_k),          cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
+        cmocka_unit_test(listed_shapes_keep_their_ways),
+        cmocka_unit_test(older_devices_multiply_and_add),
+        cmocka_unit_test(blackwell_has_tiles_of_its_own),
+        cmocka_unit_test(clusters_of_few_rows_cover_k),
+        cmocka_unit_test(gemv_has_no_more_shares_across),
+        cmocka_unit_test(spread_shares_cover_k),
+        cmocka_unit_test(turns_hold_all_tiles),
+        cmocka_unit_test(waves_end_with_a_tile),
+        cmocka_unit_test(units_of_shallow_cover_c),
+        cmocka_unit_test(shares_of_any_cover_k),
+        cmocka_unit_test(shares_of_hi_lo_end_with_the_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
