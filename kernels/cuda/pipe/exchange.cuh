@@ -9,8 +9,6 @@
 #ifndef RIDGE_KERNELS_CUDA_PIPE_EXCHANGE_CUH
 #define RIDGE_KERNELS_CUDA_PIPE_EXCHANGE_CUH
 
-#include <cooperative_groups.h>
-
 #include "cuda/ptx/barrier.cuh"
 #include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/mbarrier.cuh"
@@ -79,8 +77,7 @@ class row_exchange {
     __device__ P across_blocks(P v, Merge merge) const {
 #if __CUDA_ARCH__ >= 900
         /* Not cluster_ctarank(): the compiler reads these again where it would otherwise keep them in registers. */
-        auto cluster = cooperative_groups::this_cluster();
-        const int blocks = (int)cluster.num_blocks(), mine = (int)cluster.block_rank();
+        const int blocks = (int)__clusterSizeInBlocks(), mine = (int)__clusterRelativeBlockRank();
         float2 *set = slots->block[turn()];
         uint64_t *arrived = &slots->arrived[turn()];
         if (thread() == 0) mbarrier_arrive_expect_tx(shared_address(arrived), blocks * (int)sizeof *set);

@@ -119,9 +119,8 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements, t
 #if __CUDA_ARCH__ >= 900
     using T = typename Io::in;
     __shared__ row_slots<Threads> slots;
-    auto cluster = cooperative_groups::this_cluster();
     constexpr bool largest = Width == 1 && Threads == ROW_SINGLE_WIDE; /* a constant stride: registers suffice */
-    const int blocks = largest ? ROW_CLUSTER_MOST : (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
+    const int blocks = largest ? ROW_CLUSTER_MOST : (int)__clusterSizeInBlocks(), rank = (int)__clusterRelativeBlockRank();
     if (gridDim.x <= ROW_EARLY_BLOCKS) {
         after_previous_launch();
         if constexpr (!Fetch) row_prefetch<T>(op, io.n, rank * Threads + (int)threadIdx.x, blocks * Threads);

@@ -46,10 +46,9 @@ __global__ void __launch_bounds__(ROW_PERSISTENT_THREADS *ROW_PERSISTENT_GROUPS,
     extern __shared__ uint4 row_memory[]; /* the parameters' slices, and a buffer for each group */
     __shared__ row_slots<Threads> slots[ROW_PERSISTENT_GROUPS];
     __shared__ row_persistent_group groups[ROW_PERSISTENT_GROUPS];
-    auto cluster = cooperative_groups::this_cluster();
     const int thread = (int)threadIdx.x % Threads, group = (int)threadIdx.x / Threads;
-    const unsigned blocks = cluster.num_blocks(), rows = (unsigned)io.rows;
-    const int begin = (int)cluster.block_rank() * slice;
+    const unsigned blocks = __clusterSizeInBlocks(), rows = (unsigned)io.rows;
+    const int begin = (int)__clusterRelativeBlockRank() * slice;
     volatile row_persistent_group *const mine = &groups[group];
     uint4 *const buffer = row_memory + (Op::parameters + group) * packs;
     const auto fetch = [&](unsigned i) {
