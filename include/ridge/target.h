@@ -224,7 +224,7 @@ typedef struct ridge_plan {
     const char *refusal; /* why it cannot take it ("for rows of up to 64"); NULL: it can. Else nothing below is said. */
     double us;           /* predicted microseconds: compared with the other ways of the variant */
     size_t scratch;      /* bytes */
-    ridge_traffic traffic;       /* all zero: the work model's */
+    ridge_traffic traffic;       /* all zero: the variant's; without it, the work model's */
     ridge_arithmetic arithmetic; /* type NONE: products in the case's own type */
 } ridge_plan;
 
@@ -236,15 +236,8 @@ typedef struct ridge_way {
     int below;        /* GPU: and one that is too much: code for 9.0a (91) and 10.0a (101) runs there alone; 0: any */
     const char *(*lacks)(
         void); /* CPU: what this processor does not have of it ("needs AVX-512 VNNI"), or NULL. NULL: nothing */
+    /* NULL: it takes all, for nothing. */
     ridge_plan (*plan)(const struct ridge_way *way, const ridge_problem *p);
-    /* Instead of plan, of older families: its parts. */
-    /* Why this way cannot take the problem ("for rows of up to 64"), or NULL if it can. NULL: takes all. */
-    const char *(*refuses)(const struct ridge_way *way, const ridge_problem *p);
-    /* Predicted microseconds: compared with the other ways of the variant. NULL: 0. */
-    double (*cost)(const struct ridge_way *way, const ridge_problem *p);
-    void (*traffic)(const ridge_problem *p, ridge_traffic *traffic); /* NULL: the variant's */
-    size_t (*scratch)(const ridge_case *c, int threads);             /* bytes; NULL: the variant's */
-    ridge_arithmetic (*arithmetic)(const ridge_problem *p);          /* NULL: the variant's */
     /* As in a variant; call->way is this way. RIDGE_UNSUPPORTED: the device has no room for it, or its driver refuses
      * the launch; the next cheapest way runs. */
     ridge_run_fn run[RIDGE_ISA_COUNT];
@@ -303,10 +296,10 @@ RIDGE_API const char *ridge_way_obstacle(const ridge_variant *variant, const rid
  * why may be NULL. */
 RIDGE_API const ridge_way *ridge_way_choose(const ridge_variant *variant, const ridge_problem *problem,
                                             const char **why);
-/* The cheapest way that is not in *tried (bit i: way i), which then has it; NULL: none is left. */
-RIDGE_API const ridge_way *ridge_way_next(const ridge_variant *variant, const ridge_problem *problem, uint64_t *tried);
-/* Bytes of scratch of one way, or of a variant without ways (NULL). */
-RIDGE_API size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem);
+/* The cheapest way that is not in *tried (bit i: way i), which then has it; NULL: none is left. *scratch: its bytes; may be
+ * NULL. */
+RIDGE_API const ridge_way *ridge_way_next(const ridge_variant *variant, const ridge_problem *problem, uint64_t *tried,
+                                          size_t *scratch);
 /* The way that runs dense, aligned operands, likewise. */
 RIDGE_API const ridge_way *ridge_variant_dense_way(const struct ridge_target *target, const ridge_variant *variant,
                                                    const ridge_case *c, const ridge_abilities *here);

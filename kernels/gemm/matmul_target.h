@@ -94,34 +94,37 @@ static inline bool matmul_in_pieces(const ridge_problem *p, int tensor) {
     const ridge_operand *t = &p->tensor[tensor];
     return t->offset % 16 == 0 && t->stride[0] * bytes % 16 == 0 && t->stride[1] == 1;
 }
-/* TMA and cp.async copy pieces of 16 bytes. */
-static inline const char *matmul_refuses_unaligned(const ridge_way *way, const ridge_problem *p) {
-    (void)way;
+static inline const char *matmul_piece_refusal(const ridge_problem *p) {
     for (int tensor = 0; tensor < 3; tensor++)
         if (!matmul_in_pieces(p, tensor)) return "for operands in lines of 16-byte pieces";
     if (p->c.dim[MATMUL_N] % 8 != 0) return "for n in multiples of 8: TMA stores whole pieces";
     return p->c.dim[MATMUL_M] < 1 ? "for one row and more" : NULL;
 }
-/* cp.async has no end of a line between the elements of a piece. */
-static inline const char *matmul_refuses_odd(const ridge_way *way, const ridge_problem *p) {
-    if (p->c.dim[MATMUL_N] % 8 != 0 || p->c.dim[MATMUL_K] % 8 != 0) return "for n and k in multiples of 8";
-    return matmul_refuses_unaligned(way, p);
-}
-static inline double matmul_way_cost(const ridge_way *way, const ridge_problem *p) {
+/* The time of a way is its place among those that take the problem, and `any` comes last. */
+static inline ridge_plan matmul_plan_any(const ridge_way *way, const ridge_problem *p) {
     (void)p;
-    return way->number == MATMUL_ANY ? 1000 : way->number;
+    return (ridge_plan){.us = way->number == MATMUL_ANY ? 1000 : way->number};
 }
-/* order: the way's place among those that take the problem; refuses: matmul_refuses_…; fn: its launch. Ways from 9.0 on have
+/* TMA and cp.async copy pieces of 16 bytes. */
+static inline ridge_plan matmul_plan_pieces(const ridge_way *way, const ridge_problem *p) {
+    return (ridge_plan){.refusal = matmul_piece_refusal(p), .us = way->number};
+}
+/* cp.async has no end of a line between the elements of a piece. */
+static inline ridge_plan matmul_plan_eights(const ridge_way *way, const ridge_problem *p) {
+    const bool whole = p->c.dim[MATMUL_N] % 8 == 0 && p->c.dim[MATMUL_K] % 8 == 0;
+    return whole ? matmul_plan_pieces(way, p) : (ridge_plan){.refusal = "for n and k in multiples of 8"};
+}
+/* order: the way's place among those that take the problem; plan_: matmul_plan_…; fn: its launch. Ways from 9.0 on have
  * instructions of that capability alone. */
-#define MATMUL_WAY(order, name_, idea_, needs_, refuses_, fn)                                                          \
-    {                                                                                                                  \
-        .name = name_, .idea = idea_, .needs = needs_, .below = (needs_) < 90 ? 0 : (needs_) + 1, .refuses = refuses_, \
-        .cost = matmul_way_cost, .run = RIDGE_CUDA(fn), .number = MATMUL_TILES + order                                 \
+#define MATMUL_WAY(order, name_, idea_, needs_, plan_, fn)                                                       \
+    {                                                                                                            \
+        .name = name_, .idea = idea_, .needs = needs_, .below = (needs_) < 90 ? 0 : (needs_) + 1, .plan = plan_, \
+        .run = RIDGE_CUDA(fn), .number = MATMUL_TILES + order                                                    \
     }
 RIDGE_CUDA_DECLARE(matmul_cuda_any); /* kernels/cuda/gemm/plain.cu */
 #define MATMUL_WAY_ANY                                                                         \
     {                                                                                          \
-        .name = "any", .idea = "multiply-adds, operands as they lie", .cost = matmul_way_cost, \
+        .name = "any", .idea = "multiply-adds, operands as they lie", .plan = matmul_plan_any, \
         .run = RIDGE_CUDA(matmul_cuda_any), .number = MATMUL_ANY                               \
     }
 

@@ -273,12 +273,8 @@ static row_facts facts_of(const row_traits *traits, const ridge_problem *p) {
                        .sm_count = p->here.sm_count};
 }
 
-const char *row_way_refuses(const ridge_way *way, const ridge_problem *problem) {
+ridge_plan row_way_plan(const ridge_way *way, const ridge_problem *problem) {
     const row_facts facts = facts_of(way->own, problem);
-    return row_way_refusal(way->number, &facts);
-}
-
-double row_way_cost(const ridge_way *way, const ridge_problem *problem) {
-    const row_facts facts = facts_of(way->own, problem);
-    return row_way_time(way->number, &facts);
+    const char *refusal = row_way_refusal(way->number, &facts);
+    return (ridge_plan){.refusal = refusal, .us = refusal ? 0 : row_way_time(way->number, &facts)};
 }

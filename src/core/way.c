@@ -63,63 +63,49 @@ const char *ridge_way_obstacle_here(const ridge_variant *variant, const ridge_wa
     return NULL;
 }
 
-/* The plan of an older way, from its parts and the variant's. */
-static ridge_plan plan_of_parts(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
-    const ridge_case *c = &problem->c;
-    ridge_plan plan = {.refusal = way->refuses ? way->refuses(way, problem) : NULL};
-    if (plan.refusal) return plan;
-    plan.us = way->cost ? way->cost(way, problem) : 0;
-    plan.scratch = ridge_way_scratch(variant, way, problem);
-    if (way->traffic)
-        way->traffic(problem, &plan.traffic);
-    else if (variant->traffic)
-        variant->traffic(c, &plan.traffic);
-    if (way->arithmetic)
-        plan.arithmetic = way->arithmetic(problem);
-    else if (variant->arithmetic)
-        plan.arithmetic = variant->arithmetic(c, problem->here.sm);
-    return plan;
-}
-
 ridge_plan ridge_way_plan(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
     const char *obstacle = ridge_way_obstacle_here(variant, way, &problem->here);
     if (obstacle) return (ridge_plan){.refusal = obstacle};
-    return way->plan ? way->plan(way, problem) : plan_of_parts(variant, way, problem);
+    return way->plan ? way->plan(way, problem) : (ridge_plan){.refusal = NULL};
 }
 
 const char *ridge_way_obstacle(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
-    const char *obstacle = ridge_way_obstacle_here(variant, way, &problem->here);
-    if (obstacle) return obstacle;
-    if (way->plan) return way->plan(way, problem).refusal;
-    return way->refuses ? way->refuses(way, problem) : NULL;
+    return ridge_way_plan(variant, way, problem).refusal;
 }
 
-/* The measured way, where it takes the problem; -1: none. */
-static int measured(const ridge_variant *variant, const ridge_problem *problem, uint64_t tried) {
+/* A way by its place, -1: none, and what it would do. */
+typedef struct choice {
+    int way;
+    ridge_plan plan;
+} choice;
+
+/* The measured way, where it takes the problem. */
+static choice measured(const ridge_variant *variant, const ridge_problem *problem, uint64_t tried) {
     const ridge_way *way = problem->here.tuned ? ridge_tuned_way(problem->here.tuned, variant, problem) : NULL;
-    if (!way || tried >> (way - variant->ways) & 1 || ridge_way_obstacle(variant, way, problem)) return -1;
-    return (int)(way - variant->ways);
+    choice its = {.way = -1};
+    if (!way || tried >> (way - variant->ways) & 1) return its;
+    its.plan = ridge_way_plan(variant, way, problem);
+    if (!its.plan.refusal) its.way = (int)(way - variant->ways);
+    return its;
 }
 
 /* tried: bit i stands for way i, which is not to be chosen. */
-static int choose(const ridge_variant *variant, const ridge_problem *problem, uint64_t tried, const char **why) {
-    int best = measured(variant, problem, tried);
-    double least = 0;
-    if (best >= 0) return best;
+static choice choose(const ridge_variant *variant, const ridge_problem *problem, uint64_t tried, const char **why) {
+    choice best = measured(variant, problem, tried);
+    if (best.way >= 0) return best;
     for (int i = 0; i < variant->n_ways && i < 64; i++) {
         const ridge_way *way = &variant->ways[i];
         const ridge_plan plan = tried >> i & 1 ? (ridge_plan){.refusal = ""} : ridge_way_plan(variant, way, problem);
         if (plan.refusal && why && !*why) *why = plan.refusal;
-        if (plan.refusal || (best >= 0 && !(plan.us < least))) continue;
-        best = i;
-        least = plan.us;
+        if (plan.refusal || (best.way >= 0 && !(plan.us < best.plan.us))) continue;
+        best = (choice){i, plan};
     }
     return best;
 }
 
 const ridge_way *ridge_way_choose(const ridge_variant *variant, const ridge_problem *problem, const char **why) {
     const char *first = NULL;
-    const int best = choose(variant, problem, 0, &first);
+    const int best = choose(variant, problem, 0, &first).way;
     if (why) *why = best < 0 ? first : NULL;
     return best < 0 ? NULL : &variant->ways[best];
 }
@@ -129,7 +115,8 @@ const ridge_way *ridge_way_choose(const ridge_variant *variant, const ridge_prob
 enum { REMEMBERED = 8 };
 typedef struct remembered {
     const ridge_way *ways;
-    int n_ways, way;
+    int n_ways;
+    choice best;
     uint64_t tuned; /* its number (ridge_tuned_number) */
     ridge_problem problem;
 } remembered;
@@ -142,25 +129,26 @@ static bool same_problem(const ridge_problem *a, const ridge_problem *b) {
            memcmp(a->tensor, b->tensor, sizeof a->tensor) == 0;
 }
 
-static int choose_again(const ridge_variant *variant, const ridge_problem *problem) {
+static choice choose_again(const ridge_variant *variant, const ridge_problem *problem) {
     uint64_t hash = (uint64_t)(uintptr_t)variant->ways / sizeof *variant->ways;
     for (int i = 0; i < RIDGE_MAX_RANK; i++) hash = hash * 31 + (uint64_t)problem->c.dim[i];
     remembered *r = &chosen[(hash ^ hash >> 7) % REMEMBERED];
     const uint64_t tuned = problem->here.tuned ? ridge_tuned_number(problem->here.tuned) : 0;
     if (r->ways == variant->ways && r->n_ways == variant->n_ways && r->tuned == tuned &&
         same_problem(&r->problem, problem))
-        return r->way;
+        return r->best;
     r->ways = variant->ways, r->n_ways = variant->n_ways, r->tuned = tuned;
     r->problem = *problem;
-    r->way = choose(variant, problem, 0, NULL);
-    return r->way;
+    return r->best = choose(variant, problem, 0, NULL);
 }
 
-const ridge_way *ridge_way_next(const ridge_variant *variant, const ridge_problem *problem, uint64_t *tried) {
-    const int best = *tried ? choose(variant, problem, *tried, NULL) : choose_again(variant, problem);
-    if (best < 0) return NULL;
-    *tried |= UINT64_C(1) << best;
-    return &variant->ways[best];
+const ridge_way *ridge_way_next(const ridge_variant *variant, const ridge_problem *problem, uint64_t *tried,
+                                size_t *scratch) {
+    const choice best = *tried ? choose(variant, problem, *tried, NULL) : choose_again(variant, problem);
+    if (best.way < 0) return NULL;
+    *tried |= UINT64_C(1) << best.way;
+    if (scratch) *scratch = best.plan.scratch;
+    return &variant->ways[best.way];
 }
 
 const ridge_way *ridge_way_find(const ridge_variant *variant, const char *name) {
@@ -184,7 +172,7 @@ ridge_status ridge_variant_run_way(const ridge_target *target, const ridge_varia
     ridge_status status = RIDGE_UNSUPPORTED;
     uint64_t tried = 0;
     ridge_problem_of(target, call, here, &problem);
-    while (status == RIDGE_UNSUPPORTED && (its.way = ridge_way_next(variant, &problem, &tried)) != NULL)
+    while (status == RIDGE_UNSUPPORTED && (its.way = ridge_way_next(variant, &problem, &tried, NULL)) != NULL)
         status = its.way->run[here->isa](&its);
     *way = status == RIDGE_OK ? its.way : NULL;
     return status;
@@ -209,18 +197,12 @@ bool ridge_variant_has_code(const ridge_variant *variant, ridge_isa isa) {
     return any;
 }
 
-size_t ridge_way_scratch(const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem) {
-    if (way && way->plan) return way->plan(way, problem).scratch;
-    if (way && way->scratch) return way->scratch(&problem->c, problem->here.threads);
-    return variant->scratch ? variant->scratch(&problem->c, problem->here.threads) : 0;
-}
-
 size_t ridge_variant_scratch(const ridge_variant *variant, const ridge_problem *problem) {
-    size_t most = variant->n_ways == 0 ? ridge_way_scratch(variant, NULL, problem) : 0;
+    size_t most = 0;
+    if (variant->n_ways == 0 && variant->scratch) return variant->scratch(&problem->c, problem->here.threads);
     for (int i = 0; i < variant->n_ways; i++) {
-        const ridge_way *way = &variant->ways[i];
-        const size_t bytes = ridge_way_obstacle(variant, way, problem) ? 0 : ridge_way_scratch(variant, way, problem);
-        if (bytes > most) most = bytes;
+        const ridge_plan plan = ridge_way_plan(variant, &variant->ways[i], problem);
+        if (!plan.refusal && plan.scratch > most) most = plan.scratch;
     }
     return most;
 }
@@ -254,16 +236,16 @@ const char *ridge_variant_dense_obstacle(const ridge_target *target, const ridge
     return ridge_way_choose(variant, &problem, &why) ? NULL : why;
 }
 
+static bool moves(const ridge_traffic *t) { return t->read + t->written + t->streamed > 0; }
+
 bool ridge_variant_traffic(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,
                            const ridge_abilities *here, ridge_traffic *traffic) {
     ridge_problem problem;
     const ridge_way *way = dense_way(target, variant, c, here, &problem);
     *traffic = (ridge_traffic){0};
-    if (way)
-        *traffic = ridge_way_plan(variant, way, &problem).traffic;
-    else if (variant->traffic)
-        variant->traffic(c, traffic);
-    return traffic->read + traffic->written + traffic->streamed > 0;
+    if (way) *traffic = ridge_way_plan(variant, way, &problem).traffic;
+    if (!moves(traffic) && variant->traffic) variant->traffic(c, traffic);
+    return moves(traffic);
 }
 
 ridge_arithmetic ridge_variant_arithmetic(const ridge_target *target, const ridge_variant *variant, const ridge_case *c,

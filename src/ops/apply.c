@@ -49,12 +49,11 @@ static bool has_work(const ridge_request *r) {
     return false;
 }
 
-/* One way, or a variant without ways (NULL). Scratch memory is this way's: others may need far more. */
+/* One way, or a variant without ways (NULL). scratch: bytes of this way alone: others may need far more. */
 static ridge_status run_way(ridge_context *context, ridge_place place, const ridge_request *r,
-                            const ridge_variant *variant, const ridge_way *way, const ridge_problem *problem,
-                            ridge_call *call, ridge_error *error) {
-    const size_t bytes = ridge_way_scratch(variant, way, problem);
-    RIDGE_TRY(ridge_context_scratch(context, place, bytes, &call->scratch, error));
+                            const ridge_variant *variant, const ridge_way *way, size_t scratch, ridge_call *call,
+                            ridge_error *error) {
+    RIDGE_TRY(ridge_context_scratch(context, place, scratch, &call->scratch, error));
     (void)ridge_why(); /* clears the reason of an earlier call */
     call->way = way;
     const ridge_status status = (way ? way->run : variant->run)[context->isa](call);
@@ -70,10 +69,10 @@ static ridge_status run_named(ridge_context *context, ridge_place place, const r
     const ridge_way *way = ridge_way_find(variant, name);
     if (!way)
         return ridge_fail(error, RIDGE_NOT_FOUND, "%s %s has no way '%.60s'", r->target->name, variant->name, name);
-    const char *obstacle = ridge_way_obstacle(variant, way, problem);
-    if (obstacle)
-        return ridge_fail(error, RIDGE_UNSUPPORTED, "%s %s:%s: %s", r->target->name, variant->name, name, obstacle);
-    return run_way(context, place, r, variant, way, problem, call, error);
+    const ridge_plan plan = ridge_way_plan(variant, way, problem);
+    if (plan.refusal)
+        return ridge_fail(error, RIDGE_UNSUPPORTED, "%s %s:%s: %s", r->target->name, variant->name, name, plan.refusal);
+    return run_way(context, place, r, variant, way, plan.scratch, call, error);
 }
 
 /* The cheapest way; where the device has no room for it, the next one. */
@@ -85,11 +84,14 @@ static ridge_status run_variant(ridge_context *context, ridge_place place, const
     uint64_t tried = 0;
     ridge_status status = RIDGE_UNSUPPORTED;
     const char *why = NULL;
+    size_t scratch = 0;
     ridge_problem_of(r->target, call, here, &problem);
-    if (variant->n_ways == 0 && !named) return run_way(context, place, r, variant, NULL, &problem, call, error);
+    if (variant->n_ways == 0 && !named)
+        return run_way(context, place, r, variant, NULL, ridge_variant_scratch(variant, &problem), call, error);
     if (named) return run_named(context, place, r, variant, named, &problem, call, error);
-    for (const ridge_way *way; status == RIDGE_UNSUPPORTED && (way = ridge_way_next(variant, &problem, &tried));)
-        status = run_way(context, place, r, variant, way, &problem, call, &last);
+    for (const ridge_way *way;
+         status == RIDGE_UNSUPPORTED && (way = ridge_way_next(variant, &problem, &tried, &scratch));)
+        status = run_way(context, place, r, variant, way, scratch, call, &last);
     if (status == RIDGE_OK) return status;
     if (tried) return ridge_fail(error, status, "%s", last.text);
     (void)ridge_way_choose(variant, &problem, &why);

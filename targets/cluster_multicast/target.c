@@ -15,7 +15,7 @@ static const ridge_case cases[] = {
 };
 
 #define WAY(order, name, idea, blocks) \
-    MATMUL_WAY(order, name, idea, 90, matmul_refuses_unaligned, cluster_multicast_cuda_##blocks)
+    MATMUL_WAY(order, name, idea, 90, matmul_plan_pieces, cluster_multicast_cuda_##blocks)
 static const ridge_way baseline_ways[] = {
     WAY(0, "alone", "each block loads its own operands", alone),
     MATMUL_WAY_ANY,

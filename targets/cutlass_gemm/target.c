@@ -15,7 +15,7 @@ static const ridge_case cases[] = {
     MATMUL_CASES_16,
 };
 
-#define WAY(order, name, idea) MATMUL_WAY(order, #name, idea, 90, matmul_refuses_odd, cutlass_gemm_cuda_##name)
+#define WAY(order, name, idea) MATMUL_WAY(order, #name, idea, 90, matmul_plan_eights, cutlass_gemm_cuda_##name)
 static const ridge_way optimized_ways[] = {
     WAY(0, cooperative, "128 x 256, two warpgroups share a tile, pairs of blocks share B"),
     WAY(1, pingpong, "64 x 128, each warpgroup a tile of its own, in turns"),

@@ -7,21 +7,20 @@
 #include "gemm/triton.h"
 #include "peer/cublaslt.h"
 
-/*  X(name, compute capability, refusal, launch, idea) */
-#define RUNGS(X)                                                                                                      \
-    X(slices, 0, NULL, cublaslt_gemm_cuda_baseline, "slices in shared memory, an element of C a thread")              \
-    X(mma, 0, matmul_refuses_odd, two_stage_cuda_baseline, "tensor cores (mma.sync); cp.async, wait, multiply")       \
-    X(two_stages, 0, matmul_refuses_odd, two_stage_cuda_optimized,                                                    \
-      "cp.async fills a stage while the other is multiplied")                                                         \
-    X(wgmma, 90, matmul_refuses_unaligned, tma_pipeline_cuda_baseline, "wgmma on what TMA brings, in turns")          \
-    X(ring, 90, matmul_refuses_unaligned, tma_pipeline_cuda_optimized,                                                \
-      "128 x 256 sums a block, a ring of four stages")                                                                \
-    X(clusters, 90, matmul_refuses_unaligned, cluster_multicast_cuda_of_2, "blocks of a cluster load for each other") \
-    X(roles, 90, matmul_refuses_odd, warp_specialization_cuda_three,                                                  \
+/*  X(name, compute capability, plan, launch, idea) */
+#define RUNGS(X)                                                                                                  \
+    X(slices, 0, NULL, cublaslt_gemm_cuda_baseline, "slices in shared memory, an element of C a thread")          \
+    X(mma, 0, matmul_plan_eights, two_stage_cuda_baseline, "tensor cores (mma.sync); cp.async, wait, multiply")   \
+    X(two_stages, 0, matmul_plan_eights, two_stage_cuda_optimized,                                                \
+      "cp.async fills a stage while the other is multiplied")                                                     \
+    X(wgmma, 90, matmul_plan_pieces, tma_pipeline_cuda_baseline, "wgmma on what TMA brings, in turns")            \
+    X(ring, 90, matmul_plan_pieces, tma_pipeline_cuda_optimized, "128 x 256 sums a block, a ring of four stages") \
+    X(clusters, 90, matmul_plan_pieces, cluster_multicast_cuda_of_2, "blocks of a cluster load for each other")   \
+    X(roles, 90, matmul_plan_eights, warp_specialization_cuda_three,                                              \
       "a thread loads, eight warps multiply, a thread stores")
 
 RIDGE_CUDA_DECLARE(gemm_ladder_cuda_naive);
-#define DECLARE(name, needs, refuses, fn, idea) RIDGE_CUDA_DECLARE(fn);
+#define DECLARE(name, needs, plan, fn, idea) RIDGE_CUDA_DECLARE(fn);
 RUNGS(DECLARE)
 #undef DECLARE
 
@@ -35,12 +34,12 @@ static const ridge_case cases[] = {
 };
 
 /* Where the rung does not take the operands, its way `any` does. */
-#define WAYS(name, needs, refuses, fn, idea) \
-    static const ridge_way name##_ways[] = {MATMUL_WAY(0, #name, idea, needs, refuses, fn), MATMUL_WAY_ANY};
+#define WAYS(name, needs, plan, fn, idea) \
+    static const ridge_way name##_ways[] = {MATMUL_WAY(0, #name, idea, needs, plan, fn), MATMUL_WAY_ANY};
 RUNGS(WAYS)
 #undef WAYS
 
-#define VARIANT(name_, needs, refuses, fn, idea_) \
+#define VARIANT(name_, needs, plan, fn, idea_) \
     {.name = "cuda/" #name_, .role = RIDGE_OPTIMIZED, .idea = idea_, .ways = RIDGE_LIST(name_##_ways)},
 static const ridge_way triton_ways[] = {
     TRITON_WAY(matmul_triton, "tiles by tl.dot, of 128 x 128 where these fill the device")};

@@ -69,60 +69,42 @@ static gemm_facts facts_of(const ridge_problem *p) {
                         .threads = p->here.threads > 1 ? p->here.threads : 1,
                         .isa = p->here.isa};
 }
-static const char *way_refuses(const ridge_way *way, const ridge_problem *p) {
-    const gemm_facts facts = facts_of(p);
-    return gemm_way_refusal((gemm_way)way->number, &facts);
-}
 static double product_cost(const ridge_problem *p, const gemm_facts *facts, double beats) {
     return cpu_cost_of(&p->here, beats, gemm_operands(facts) + gemm_results(facts));
 }
-static double way_cost(const ridge_way *way, const ridge_problem *p) {
-    const gemm_facts facts = facts_of(p);
-    return product_cost(p, &facts, gemm_way_beats((gemm_way)way->number, &facts));
+/* B is read once, with more than one strip of rows again from cache. Blocked: each block of B is read and packed, and each
+ * slice of the depth after the first reads C again. */
+static ridge_traffic product_traffic(gemm_way way, const ridge_case *c) {
+    const double slices = way == GEMM_WAY_BLOCKED ? ceil((double)c->dim[MATMUL_K] / GEMM_BLOCK_DEPTH) : 1;
+    return (ridge_traffic){.read = matmul_a_bytes(c) + matmul_b_bytes(c) + matmul_c_bytes(c) * (slices - 1),
+                           .written = matmul_c_bytes(c) * slices};
 }
-static size_t way_scratch(const ridge_case *c, int threads) {
-    return gemm_product_scratch(c->dim[MATMUL_M], c->dim[MATMUL_N], c->dim[MATMUL_K], threads);
+static ridge_plan product_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_facts f = facts_of(p);
+    const gemm_way number = (gemm_way)way->number;
+    const char *refusal = gemm_way_refusal(number, &f);
+    if (refusal) return (ridge_plan){.refusal = refusal};
+    return (ridge_plan){.us = product_cost(p, &f, gemm_way_beats(number, &f)),
+                        .scratch = gemm_product_scratch(f.m, f.n, f.k, f.threads),
+                        .traffic = product_traffic(number, &p->c)};
 }
-
-/* B is read once, with more than one strip of rows again from cache. */
-static void stream_traffic(const ridge_problem *p, ridge_traffic *t) {
-    *t = (ridge_traffic){.read = matmul_a_bytes(&p->c) + matmul_b_bytes(&p->c), .written = matmul_c_bytes(&p->c)};
-}
-
-/* Each block of B is read and packed. Each slice of the depth after the first reads C again. */
-static void blocked_traffic(const ridge_problem *p, ridge_traffic *t) {
-    const double slices = ceil((double)p->c.dim[MATMUL_K] / GEMM_BLOCK_DEPTH);
-    *t = (ridge_traffic){.read = matmul_a_bytes(&p->c) + matmul_b_bytes(&p->c) + matmul_c_bytes(&p->c) * (slices - 1),
-                         .written = matmul_c_bytes(&p->c) * slices};
-}
-
-static double shared_cost(const ridge_way *way, const ridge_problem *p) {
-    const gemm_facts facts = facts_of(p);
+static ridge_plan shared_plan(const ridge_way *way, const ridge_problem *p) {
+    const gemm_facts f = facts_of(p);
     (void)way;
-    return product_cost(p, &facts, gemm_shared_beats(&facts));
-}
-static void shared_traffic(const ridge_problem *p, ridge_traffic *t) {
-    const gemm_facts facts = facts_of(p);
-    *t = gemm_shared_traffic(&facts);
-}
-static size_t shared_scratch(const ridge_case *c, int threads) {
-    return gemm_shared_scratch(c->dim[MATMUL_M], c->dim[MATMUL_N], c->dim[MATMUL_K], threads);
+    return (ridge_plan){.us = product_cost(p, &f, gemm_shared_beats(&f)),
+                        .scratch = gemm_shared_scratch(f.m, f.n, f.k, f.threads),
+                        .traffic = gemm_shared_traffic(&f)};
 }
 
-#define PRODUCT_WAY(number_, name_, idea_, traffic_)                                                 \
-    {                                                                                                \
-        .name = name_, .idea = idea_, .refuses = way_refuses, .cost = way_cost, .traffic = traffic_, \
-        .scratch = way_scratch, .run = RIDGE_CPU(matmul_cpu_product), .number = number_              \
-    }
+#define PRODUCT_WAY(number_, name_, idea_) \
+    { .name = name_, .idea = idea_, .plan = product_plan, .run = RIDGE_CPU(matmul_cpu_product), .number = number_ }
 static const ridge_way ways[] = {
-    PRODUCT_WAY(GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order", stream_traffic),
-    PRODUCT_WAY(GEMM_WAY_DOTS, "dots", "vectors along the depth, B transposed slice by slice", stream_traffic),
-    PRODUCT_WAY(GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B", blocked_traffic),
+    PRODUCT_WAY(GEMM_WAY_STREAM, "stream", "nothing is packed; B is read in row order"),
+    PRODUCT_WAY(GEMM_WAY_DOTS, "dots", "vectors along the depth, B transposed slice by slice"),
+    PRODUCT_WAY(GEMM_WAY_BLOCKED, "blocked", "a thread packs panels of its own block of B"),
     {.name = "shared",
      .idea = "threads pack B together and share all of it",
-     .cost = shared_cost,
-     .traffic = shared_traffic,
-     .scratch = shared_scratch,
+     .plan = shared_plan,
      .run = RIDGE_CPU(matmul_cpu_shared),
      .number = SHARED},
 };

@@ -9,13 +9,12 @@ RIDGE_CUDA_DECLARE(tcgen05_pipelined_cuda_optimized);
 static const ridge_case cases[] = {MATMUL_CASES_16, {.dim = {256, 256, 256}, .dtype = RIDGE_BF16, MATMUL_GPU}};
 
 static const ridge_way baseline_ways[] = {
-    MATMUL_WAY(0, "one_stage", "TMA and tcgen05 in turns", 100, matmul_refuses_unaligned,
-               tcgen05_pipelined_cuda_baseline),
+    MATMUL_WAY(0, "one_stage", "TMA and tcgen05 in turns", 100, matmul_plan_pieces, tcgen05_pipelined_cuda_baseline),
     MATMUL_WAY_ANY,
 };
 static const ridge_way optimized_ways[] = {
-    MATMUL_WAY(0, "four_stages", "TMA fills a ring of four, a thread of its own multiplies", 100,
-               matmul_refuses_unaligned, tcgen05_pipelined_cuda_optimized),
+    MATMUL_WAY(0, "four_stages", "TMA fills a ring of four, a thread of its own multiplies", 100, matmul_plan_pieces,
+               tcgen05_pipelined_cuda_optimized),
     MATMUL_WAY_ANY,
 };
 MATMUL_RUNG(tcgen05_pipelined, "matrix product by TMA and tcgen05, a ring of stages", "TMA, one stage, tcgen05",

@@ -17,15 +17,15 @@ static const ridge_case cases[] = {
 };
 
 static const ridge_way baseline_ways[] = {
-    MATMUL_WAY(0, "four_stages", "a block a tile, a ring of four stages", 100, matmul_refuses_unaligned,
+    MATMUL_WAY(0, "four_stages", "a block a tile, a ring of four stages", 100, matmul_plan_pieces,
                tcgen05_tma_pipeline_cuda_baseline),
     MATMUL_WAY_ANY,
 };
 static const ridge_way optimized_ways[] = {
     MATMUL_WAY(0, "pairs", "persistent pairs of blocks, 256 x 256 sums a pair, two tiles in tensor memory", 100,
-               matmul_refuses_unaligned, tcgen05_tma_pipeline_cuda_pairs),
+               matmul_plan_pieces, tcgen05_tma_pipeline_cuda_pairs),
     MATMUL_WAY(1, "blocks", "persistent blocks, 128 x 256 sums a block, two tiles in tensor memory", 100,
-               matmul_refuses_unaligned, tcgen05_tma_pipeline_cuda_blocks),
+               matmul_plan_pieces, tcgen05_tma_pipeline_cuda_blocks),
     MATMUL_WAY_ANY,
 };
 MATMUL_RUNG(tcgen05_tma_pipeline, "matrix product by TMA and tcgen05, persistent, two tiles in tensor memory",

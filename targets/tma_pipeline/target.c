@@ -9,11 +9,11 @@ RIDGE_CUDA_DECLARE(tma_pipeline_cuda_optimized);
 static const ridge_case cases[] = {MATMUL_CASES_16};
 
 static const ridge_way baseline_ways[] = {
-    MATMUL_WAY(0, "one_stage", "TMA and wgmma in turns", 90, matmul_refuses_unaligned, tma_pipeline_cuda_baseline),
+    MATMUL_WAY(0, "one_stage", "TMA and wgmma in turns", 90, matmul_plan_pieces, tma_pipeline_cuda_baseline),
     MATMUL_WAY_ANY,
 };
 static const ridge_way optimized_ways[] = {
-    MATMUL_WAY(0, "four_stages", "TMA fills a ring of four", 90, matmul_refuses_unaligned, tma_pipeline_cuda_optimized),
+    MATMUL_WAY(0, "four_stages", "TMA fills a ring of four", 90, matmul_plan_pieces, tma_pipeline_cuda_optimized),
     MATMUL_WAY_ANY,
 };
 MATMUL_RUNG(tma_pipeline, "matrix product by TMA and wgmma, a ring of stages", "TMA, one stage, wgmma",

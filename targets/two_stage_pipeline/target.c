@@ -11,15 +11,15 @@ RIDGE_CUDA_DECLARE(two_stage_cuda_object);
 static const ridge_case cases[] = {MATMUL_CASES_16};
 
 static const ridge_way baseline_ways[] = {
-    MATMUL_WAY(0, "one_stage", "cp.async, wait, multiply, barrier", 0, matmul_refuses_odd, two_stage_cuda_baseline),
+    MATMUL_WAY(0, "one_stage", "cp.async, wait, multiply, barrier", 0, matmul_plan_eights, two_stage_cuda_baseline),
     MATMUL_WAY_ANY,
 };
 static const ridge_way optimized_ways[] = {
-    MATMUL_WAY(0, "two_stages", "cp.async fills a stage while the other is multiplied", 0, matmul_refuses_odd,
+    MATMUL_WAY(0, "two_stages", "cp.async fills a stage while the other is multiplied", 0, matmul_plan_eights,
                two_stage_cuda_optimized),
-    MATMUL_WAY(1, "four_stages", "cp.async fills three stages while one is multiplied", 90, matmul_refuses_odd,
+    MATMUL_WAY(1, "four_stages", "cp.async fills three stages while one is multiplied", 90, matmul_plan_eights,
                two_stage_cuda_four),
-    MATMUL_WAY(2, "two_stages_object", "two stages by cuda::pipeline", 0, matmul_refuses_odd, two_stage_cuda_object),
+    MATMUL_WAY(2, "two_stages_object", "two stages by cuda::pipeline", 0, matmul_plan_eights, two_stage_cuda_object),
     MATMUL_WAY_ANY,
 };
 MATMUL_RUNG(two_stage_pipeline, "matrix product, two stages in flight by cp.async",

@@ -20,22 +20,22 @@ static const ridge_case cases[] = {
 };
 
 static const ridge_way baseline_ways[] = {
-    MATMUL_WAY(0, "all_alike", "every warp copies by cp.async, multiplies by wgmma and stores", 90, matmul_refuses_odd,
+    MATMUL_WAY(0, "all_alike", "every warp copies by cp.async, multiplies by wgmma and stores", 90, matmul_plan_eights,
                warp_specialization_cuda_alike),
-    MATMUL_WAY(1, "all_alike_mma", "the same, products by mma.sync", 90, matmul_refuses_odd,
+    MATMUL_WAY(1, "all_alike_mma", "the same, products by mma.sync", 90, matmul_plan_eights,
                warp_specialization_cuda_alike_mma),
     MATMUL_WAY_ANY,
 };
 static const ridge_way optimized_ways[] = {
     MATMUL_WAY(0, "three_roles", "a thread loads by TMA, eight warps multiply by wgmma, a thread stores by TMA", 90,
-               matmul_refuses_odd, warp_specialization_cuda_three),
+               matmul_plan_eights, warp_specialization_cuda_three),
     MATMUL_WAY(1, "three_roles_wide", "three roles by TMA and wgmma, room for a whole tile on its way to C", 90,
-               matmul_refuses_odd, warp_specialization_cuda_three_wide),
-    MATMUL_WAY(2, "two_roles", "a thread loads by TMA, eight warps multiply by wgmma and store", 90, matmul_refuses_odd,
+               matmul_plan_eights, warp_specialization_cuda_three_wide),
+    MATMUL_WAY(2, "two_roles", "a thread loads by TMA, eight warps multiply by wgmma and store", 90, matmul_plan_eights,
                warp_specialization_cuda_two),
-    MATMUL_WAY(3, "three_roles_mma", "three roles, products by mma.sync", 90, matmul_refuses_odd,
+    MATMUL_WAY(3, "three_roles_mma", "three roles, products by mma.sync", 90, matmul_plan_eights,
                warp_specialization_cuda_three_mma),
-    MATMUL_WAY(4, "two_roles_mma", "two roles, products by mma.sync", 90, matmul_refuses_odd,
+    MATMUL_WAY(4, "two_roles_mma", "two roles, products by mma.sync", 90, matmul_plan_eights,
                warp_specialization_cuda_two_mma),
     MATMUL_WAY_ANY,
 };

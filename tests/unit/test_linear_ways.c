@@ -23,14 +23,7 @@ static ridge_problem problem_of(const ridge_target *target, const int64_t *dim, 
 /* As ridge_way_plan, in builds without CUDA too. */
 static ridge_plan plan_of(const ridge_way *way, const ridge_problem *p) {
     if (p->here.sm < way->needs) return (ridge_plan){.refusal = "needs more"};
-    if (way->plan) return way->plan(way, p);
-    ridge_plan plan = {.refusal = way->refuses(way, p)};
-    if (plan.refusal) return plan;
-    plan.us = way->cost(way, p);
-    if (way->scratch) plan.scratch = way->scratch(&p->c, 1);
-    if (way->traffic) way->traffic(p, &plan.traffic);
-    if (way->arithmetic) plan.arithmetic = way->arithmetic(p);
-    return plan;
+    return way->plan(way, p);
 }
 
 /* The target's variant by name. */

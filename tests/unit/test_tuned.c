@@ -140,17 +140,12 @@ static ridge_status run_it(const ridge_call *call) {
     ran = call->way->name;
     return RIDGE_OK;
 }
-static const char *refuses_odd(const ridge_way *way, const ridge_problem *p) {
-    (void)way;
-    return p->c.dim[0] % 2 ? "for even rows" : NULL;
+static ridge_plan plan_of(const ridge_way *way, const ridge_problem *p) {
+    return (ridge_plan){.refusal = way->number > 1 && p->c.dim[0] % 2 ? "for even rows" : NULL, .us = way->number};
 }
-static double costs(const ridge_way *way, const ridge_problem *p) {
-    (void)p;
-    return way->number;
-}
-#define WAY(name_, ...) \
-    { .name = name_, .run = RIDGE_ANY_ISA(run_it), .cost = costs, __VA_ARGS__ }
-static const ridge_way two[] = {WAY("cheap", .number = 1), WAY("dear", .number = 2, .refuses = refuses_odd)};
+#define WAY(name_, number_) \
+    { .name = name_, .run = RIDGE_ANY_ISA(run_it), .plan = plan_of, .number = number_ }
+static const ridge_way two[] = {WAY("cheap", 1), WAY("dear", 2)};
 
 static const char *run_with(const ridge_tuned *tuned, int64_t rows) {
     const ridge_variant variant = {.name = "cpu/test", .ways = RIDGE_LIST(two)};

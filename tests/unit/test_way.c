@@ -16,7 +16,7 @@ static const ridge_abilities h200 = {.sm = 90, .sm_count = 132}, a100 = {.sm = 8
 
 static bool takes(const ridge_variant *variant, const ridge_way *way, const ridge_problem *p) {
     (void)variant;
-    const char *refusal = way->plan ? way->plan(way, p).refusal : way->refuses ? way->refuses(way, p) : NULL;
+    const char *refusal = way->plan ? way->plan(way, p).refusal : NULL;
     return p->here.sm >= way->needs && (!way->below || p->here.sm < way->below) && !refusal;
 }
 
@@ -180,7 +180,7 @@ static const char *chosen_way_of(const char *name, const ridge_case *c, unsigned
     for (int v = 0; v < target->n_variants; v++)
         for (int w = 0; target->variants[v].role == RIDGE_OPTIMIZED && w < target->variants[v].n_ways; w++) {
             const ridge_way *way = &target->variants[v].ways[w];
-            const double cost = way->plan ? way->plan(way, &p).us : way->cost ? way->cost(way, &p) : 0;
+            const double cost = way->plan ? way->plan(way, &p).us : 0;
             if (!takes(&target->variants[v], way, &p) || (best && !(cost < least))) continue;
             best = way, least = cost;
         }
@@ -496,37 +496,38 @@ static ridge_status run_it(const ridge_call *call) {
     ran = call->way->name;
     return call->way->number == 0 ? RIDGE_OK : RIDGE_UNSUPPORTED; /* a device that has no room */
 }
-static const char *refuses_odd(const ridge_way *way, const ridge_problem *p) {
-    (void)way;
-    return p->c.dim[0] % 2 ? "for even rows" : NULL;
-}
 static int costed;
-static double costs(const ridge_way *way, const ridge_problem *p) {
+static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
     (void)p;
     costed++;
-    return *(const double *)way->own;
+    return (ridge_plan){.us = *(const double *)way->own};
 }
-static size_t bytes_of(const ridge_case *c, int threads) { return (size_t)c->dim[0] * (size_t)threads; }
+static ridge_plan even_plan(const ridge_way *way, const ridge_problem *p) {
+    if (p->c.dim[0] % 2) return (ridge_plan){.refusal = "for even rows"};
+    ridge_plan plan = any_plan(way, p);
+    plan.scratch = (size_t)p->c.dim[0] * (size_t)p->here.threads;
+    return plan;
+}
 
 static const double cheap = 1, dear = 2;
-#define WAY(name_, ...) \
-    { .name = name_, .run = RIDGE_ANY_ISA(run_it), .cost = costs, __VA_ARGS__ }
+#define WAY(name_, plan_, ...) \
+    { .name = name_, .run = RIDGE_ANY_ISA(run_it), .plan = plan_, __VA_ARGS__ }
 static const ridge_way three[] = {
-    WAY("dear", .own = &dear),
-    WAY("cheap_even", .own = &cheap, .refuses = refuses_odd, .scratch = bytes_of),
-    WAY("as_cheap", .own = &cheap),
+    WAY("dear", any_plan, .own = &dear),
+    WAY("cheap_even", even_plan, .own = &cheap),
+    WAY("as_cheap", any_plan, .own = &cheap),
 };
 static const ridge_way full[] = {
-    WAY("no_room", .own = &cheap, .number = 1),
-    WAY("room", .own = &dear),
+    WAY("no_room", any_plan, .own = &cheap, .number = 1),
+    WAY("room", any_plan, .own = &dear),
 };
 static const char *lacks_it(void) { return "needs what is not there"; }
 static const char *has_it(void) { return NULL; }
 static const ridge_way lacking[] = {
-    WAY("lacking", .own = &cheap, .lacks = lacks_it),
-    WAY("having", .own = &dear, .lacks = has_it),
+    WAY("lacking", any_plan, .own = &cheap, .lacks = lacks_it),
+    WAY("having", any_plan, .own = &dear, .lacks = has_it),
 };
-static const ridge_way none[] = {WAY("even", .own = &cheap, .refuses = refuses_odd)};
+static const ridge_way none[] = {WAY("even", even_plan, .own = &cheap)};
 
 static ridge_status run_variant(const ridge_variant *variant, int64_t rows) {
     const int64_t dim[RIDGE_MAX_RANK] = {rows, 8};

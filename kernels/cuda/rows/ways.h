@@ -157,14 +157,10 @@ double row_way_time(int way, const row_facts *f);
 
 /* x is the target's first input, y its output, and parameters are the other inputs. */
 
-const char *row_way_refuses(const ridge_way *way, const ridge_problem *problem);
-double row_way_cost(const ridge_way *way, const ridge_problem *problem);
+ridge_plan row_way_plan(const ridge_way *way, const ridge_problem *problem);
 
-#define ROW_WAY(number_, name_, idea_, fn, traits)                                                             \
-    {                                                                                                          \
-        .name = name_, .idea = idea_, .refuses = row_way_refuses, .cost = row_way_cost, .run = RIDGE_CUDA(fn), \
-        .number = number_, .own = traits                                                                       \
-    }
+#define ROW_WAY(number_, name_, idea_, fn, traits) \
+    { .name = name_, .idea = idea_, .plan = row_way_plan, .run = RIDGE_CUDA(fn), .number = number_, .own = traits }
 /* fn: its extern "C" function, which reads call->way->number. traits: const row_traits *. A target lists, in this
  * order, those that its traits allow. */
 #define ROW_WAYS_STAGED(fn, traits) \

@@ -23,27 +23,20 @@ static ridge_status refuse(const ridge_call *call) {
     return RIDGE_UNSUPPORTED;
 }
 
-static const char *refuses_all(const ridge_way *way, const ridge_problem *p) {
+static ridge_plan never_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way, (void)p;
-    return "for more rows than any case has";
+    return (ridge_plan){.refusal = "for more rows than any case has"};
 }
-static const char *refuses_dense(const ridge_way *way, const ridge_problem *p) {
+static ridge_plan odd_plan(const ridge_way *way, const ridge_problem *p) {
     (void)way;
-    return p->tensor[0].offset % 64 == 0 ? "for x that begins between 64-byte boundaries" : NULL;
-}
-static double dear(const ridge_way *way, const ridge_problem *p) {
-    (void)way, (void)p;
-    return 1;
+    const bool dense = p->tensor[0].offset % 64 == 0;
+    return (ridge_plan){.refusal = dense ? "for x that begins between 64-byte boundaries" : NULL, .us = 1};
 }
 
 static const ridge_way ways[] = {
     {.name = "plain", .idea = "row by row", .run = RIDGE_ANY_ISA(copy)},
-    {.name = "never", .idea = "for no case", .refuses = refuses_all, .run = RIDGE_ANY_ISA(copy)},
-    {.name = "odd",
-     .idea = "for what is misaligned",
-     .refuses = refuses_dense,
-     .cost = dear,
-     .run = RIDGE_ANY_ISA(copy)},
+    {.name = "never", .idea = "for no case", .plan = never_plan, .run = RIDGE_ANY_ISA(copy)},
+    {.name = "odd", .idea = "for what is misaligned", .plan = odd_plan, .run = RIDGE_ANY_ISA(copy)},
 };
 static const ridge_variant variants[] = {
     {.name = "cpu/baseline", .role = RIDGE_BASELINE, .idea = "row by row", .run = RIDGE_ANY_ISA(copy)},
