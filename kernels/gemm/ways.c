@@ -9,6 +9,7 @@
 #include "gemm/hi_lo.h"
 #include "gemm/shallow.h"
 #include "gemm/tensor.h"
+#include "gemm/vector.h"
 #include "gemm/waves.h"
 #include "gemm/wgmma.h"
 
@@ -47,6 +48,7 @@ GEMM_HI_LO_TILES(DECLARE)
 GEMM_HI_TILES(DECLARE)
 GEMM_TENSOR_TILES(DECLARE)
 RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
+RIDGE_CUDA_DECLARE(gemm_cuda_vector);
 RIDGE_CUDA_DECLARE(gemm_cuda_gemv);
 RIDGE_CUDA_DECLARE(gemm_cuda_shallow);
 RIDGE_CUDA_DECLARE(gemm_cuda_waves);
@@ -82,6 +84,13 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any_shares);
      .plan = gemm_few_rows_plan,                                                         \
      .run = RIDGE_CUDA(gemm_cuda_few_rows),                                              \
      .number = number_},
+#define VECTOR_WAY(number_)                                                      \
+    {.name = "vector",                                                           \
+     .idea = "one row, or column, and lines along K: the matrix once, by loads", \
+     .needs = 80,                                                                \
+     .plan = gemm_vector_plan,                                                   \
+     .run = RIDGE_CUDA(gemm_cuda_vector),                                        \
+     .number = number_},
 #define GEMV_WAY(number_)                                                                    \
     {.name = "gemv",                                                                         \
      .idea = "up to 64 rows, or columns: the other operand once, by loads, however it lies", \
@@ -115,6 +124,7 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
     GEMM_HI_TILES(HI_WAY)         /* tf32 */
     GEMM_TENSOR_TILES(TENSOR_WAY) /* 16 bits */
     FEW_ROWS_WAY(GEMM_PLAIN)      /* */
+    VECTOR_WAY(GEMM_PLAIN)        /* */
     GEMV_WAY(GEMM_PLAIN)          /* */
     SHALLOW_WAY(GEMM_PLAIN)       /* */
     {.name = "waves",
@@ -135,8 +145,9 @@ const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
 
 const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
     GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) GEMM_HI_TILES(HI_TERMS_WAY)
-        GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS) GEMV_WAY(GEMM_WITH_TERMS)
-            SHALLOW_WAY(GEMM_WITH_TERMS) ANY_SHARES_WAY(GEMM_WITH_TERMS) ANY_WAY(GEMM_WITH_TERMS) /* */
+        GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS) VECTOR_WAY(GEMM_WITH_TERMS)
+            GEMV_WAY(GEMM_WITH_TERMS) SHALLOW_WAY(GEMM_WITH_TERMS) ANY_SHARES_WAY(GEMM_WITH_TERMS)
+                ANY_WAY(GEMM_WITH_TERMS) /* */
 };
 
 const ridge_way *gemm_cuda_quickest(const ridge_problem *p, ridge_plan *plan) {

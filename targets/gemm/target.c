@@ -116,6 +116,11 @@ static const ridge_case cases[] = {
     {.dim = {390, 265, 19}, .dtype = RIDGE_BF16, .option = {1}, .column_major = B, EDGE, GPU},
     {.dim = {277, 387, 32}, .dtype = RIDGE_F16, .option = {2}, .column_major = A, EDGE, GPU},
     {.dim = {141, 200, 17}, .dtype = RIDGE_BF16, .option = {1, 1}, .column_major = A | B | C, EDGE, GPU},
+    {.dim = {390, 1, 1032}, .dtype = RIDGE_BF16, .option = {2}, EDGE, GPU}, /* vector: 16 bytes a load */
+    {.dim = {6, 1, 4211}, .dtype = RIDGE_F16, .option = {1, 1}, EDGE, GPU}, /* one element, several rounds */
+    {.dim = {1, 301, 333}, .dtype = RIDGE_F32, .option = {1}, .column_major = B, EDGE, GPU},
+    {.dim = {1, 267, 40}, .dtype = RIDGE_TF32, .option = {-1}, .column_major = A | B, EDGE, GPU}, /* fewer lanes */
+    {.dim = {203, 1, 19}, .dtype = RIDGE_BF16, .option = {1}, .column_major = C, EDGE, GPU},
 };
 
 static const ridge_tensor_spec in[] = {

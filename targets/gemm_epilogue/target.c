@@ -49,6 +49,8 @@ static const ridge_case cases[] = {
     {.dim = {264, 8, 264}, .dtype = RIDGE_BF16, WITH(1, 1, 1, SILU, 1, 1, 1), .column_major = A | D, EDGE, GPU},
     {.dim = {209, 267, 21}, .dtype = RIDGE_F32, WITH(1, 0, 1, GELU, 1, 1, 1), EDGE, GPU},
     {.dim = {267, 141, 27}, .dtype = RIDGE_BF16, WITH(2, 1, -1, SILU, 1, 1, 1), .column_major = B | D, EDGE, GPU},
+    {.dim = {391, 1, 520}, .dtype = RIDGE_F16, WITH(1, 0, 1, GELU, 1, 1, 1), .column_major = D, EDGE, GPU},
+    {.dim = {1, 267, 411}, .dtype = RIDGE_F32, WITH(2, 0, -1, SILU, 1, 1, 1), .column_major = B, EDGE, GPU},
 };
 
 static const ridge_tensor_spec in[] = {

@@ -120,7 +120,8 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements, t
     using T = typename Io::in;
     __shared__ row_slots<Threads> slots;
     constexpr bool largest = Width == 1 && Threads == ROW_SINGLE_WIDE; /* a constant stride: registers suffice */
-    const int blocks = largest ? ROW_CLUSTER_MOST : (int)__clusterSizeInBlocks(), rank = (int)__clusterRelativeBlockRank();
+    const int blocks = largest ? ROW_CLUSTER_MOST : (int)__clusterSizeInBlocks(),
+              rank = (int)__clusterRelativeBlockRank();
     if (gridDim.x <= ROW_EARLY_BLOCKS) {
         after_previous_launch();
         if constexpr (!Fetch) row_prefetch<T>(op, io.n, rank * Threads + (int)threadIdx.x, blocks * Threads);

@@ -109,8 +109,8 @@ class row_part {
 
     /* Packs that lie differently from y's: two for each, all of them in flight. What is absent is zero. */
     __device__ void load_shifted(void) {
-        const row_shifter<T> x(row.x + column_of(0));
-        typename row_shifter<T>::packs one[packs];
+        const pack_shifter<T> x(row.x + column_of(0));
+        typename pack_shifter<T>::packs one[packs];
 #pragma unroll
         for (int i = 0; i < packs; i++) one[i] = x.load(i * stride, has_pack(i));
         load_edges();
@@ -121,8 +121,8 @@ class row_part {
     __device__ void load_shifted_joined(void) {
         using in = typename Span::in;
         constexpr int flight = Width > 4 ? 2 : 1;
-        const row_shifter<in> x(row.x + column_of(0)), beside(row.other.beside + column_of(0));
-        typename row_shifter<in>::packs one[flight], two[flight];
+        const pack_shifter<in> x(row.x + column_of(0)), beside(row.other.beside + column_of(0));
+        typename pack_shifter<in>::packs one[flight], two[flight];
         in edge_one[edges], edge_two[edges];
 #pragma unroll
         for (int i = 0; i < packs; i += flight) {

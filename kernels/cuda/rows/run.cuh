@@ -421,7 +421,7 @@ __device__ inline void row_parameter(const T *p, row_inside<Index> at, float (&v
     } else {
         constexpr int W = pack_width<T>;
         static_assert(N % W == 0, "whole packs");
-        const row_shifter<T> shift(p + at.first);
+        const pack_shifter<T> shift(p + at.first);
 #pragma unroll
         for (int k = 0; k < N / W; k++) {
             float part[W];

@@ -5,6 +5,7 @@
 
 #include "cuda/ptx/cp_async.cuh"
 #include "cuda/tile/pack.cuh"
+#include "cuda/tile/shift.cuh"
 
 namespace ridge {
 
@@ -118,7 +119,7 @@ struct row_joined_span : row_span<T, U, Packs, Index, Ends> {
 /* ---- operands that lie differently against 16-byte boundaries ---- */
 
 /* A row whose body is packs of y. An operand's elements for one lie in two of its own packs, which are shifted together
- * (row_shifter). So that both of them lie within the row, whatever the shift, W - 1 elements and more are before and
+ * (pack_shifter). So that both of them lie within the row, whatever the shift, W - 1 elements and more are before and
  * behind the body. One: the same row by single elements. What else is written lies as y does. */
 template <class One, int Packs>
 struct row_shifted_span : One {
@@ -145,45 +146,6 @@ struct row_shifted_span : One {
 template <typename Index>
 struct row_inside {
     Index first;
-};
-
-/* 16 bytes that begin at any element of T, from two aligned packs. Neighbouring threads share them: loads are kept in
- * L1. */
-template <typename T>
-class row_shifter {
-    const char *aligned;
-    unsigned bytes; /* from there to the first element */
-
-   public:
-    struct packs {
-        uint4 low, high;
-    };
-
-    __device__ explicit row_shifter(const T *first)
-        : aligned((const char *)first), bytes((unsigned)(uintptr_t)first % 16) {
-        aligned -= bytes;
-    }
-    /* Those that hold pack k from the first on; zeros unless present. Aligned memory is not asked for another pack: it
-     * may be written as soon as its own has been read. */
-    template <typename Index>
-    __device__ packs load(Index k, bool present) const {
-        const char *const p = aligned + k * 16;
-        const uint64_t policy = createpolicy_evict_last();
-        return {ld_global_v4_if(p, policy, present), ld_global_v4_if(p + 16, policy, present && bytes > 0)};
-    }
-    /* Words by halves, then by one, then bits: every thread of a row shifts alike. */
-    __device__ uint4 of(const packs &p) const {
-        const unsigned w[8] = {p.low.x, p.low.y, p.low.z, p.low.w, p.high.x, p.high.y, p.high.z, p.high.w};
-        unsigned by_two[6], by_one[5], v[4];
-#pragma unroll
-        for (int k = 0; k < 6; k++) by_two[k] = bytes & 8 ? w[k + 2] : w[k];
-#pragma unroll
-        for (int k = 0; k < 5; k++) by_one[k] = bytes & 4 ? by_two[k + 1] : by_two[k];
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            v[k] = sizeof(T) == 4 ? by_one[k] : __funnelshift_r(by_one[k], by_one[k + 1], bytes % 4 * 8);
-        return make_uint4(v[0], v[1], v[2], v[3]);
-    }
 };
 
 /* Written: by this kernel. */
