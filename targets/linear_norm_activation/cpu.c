@@ -1,6 +1,6 @@
 /* y = gelu(layer_norm(x w + b) gamma + beta) in fp32. Both variants make the product by the ways of cpu/gemm_product.h.
- * Baseline: the whole product, then the bias, layer norm and GELU as passes over y. Optimized: a block of a thread's rows
- * after the other, whose product is in cache for its norm. */
+ * Baseline: the whole product, then the bias, layer norm and GELU as passes over y. Optimized: a block of rows after
+ * the other, whose product all threads make together, and of which each row then is in L1 from its bias to GELU. */
 #include <float.h>
 #include <math.h>
 
@@ -102,28 +102,33 @@ ridge_status RIDGE_ISA_FN(linear_norm_activation_cpu_baseline)(const ridge_call 
     return RIDGE_OK;
 }
 
+/* Rows whose product is there. */
+typedef struct rows_of {
+    const ridge_call *call;
+    int64_t first, count;
+} rows_of;
+
 static void optimized_rows(void *arg, int rank, int size) {
-    const ridge_call *call = arg;
-    const int64_t n = call->dim[MATMUL_N], rows = linear_norm_rows(n);
-    const size_t room = gemm_product_scratch(rows, n, call->dim[MATMUL_K], 1);
-    void *const scratch = (char *)call->scratch + (size_t)rank * ((room + 63) / 64 * 64);
-    row r = row_of(call);
+    const rows_of *of = arg;
+    const int64_t n = of->call->dim[MATMUL_N];
+    row r = row_of(of->call);
     int64_t begin, end;
-    ridge_share(call->dim[MATMUL_M], 1, rank, size, &begin, &end);
-    for (int64_t first = begin, count; first < end; first += count) {
-        count = end - first < rows ? end - first : rows;
-        const gemm_product block = product_of(call, first, count);
-        gemm_product_best(&block, scratch, NULL);
-        for (int64_t i = first; i < first + count; i++) {
-            set_row(&r, call, i);
-            row_map(r.y, n, VF_F32, false, with_bias, &r, NULL);
-            set_statistics(&r, n);
-            row_map(r.y, n, VF_F32, false, normalized_and_activated, &r, NULL);
-        }
+    ridge_share(of->count, 1, rank, size, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        set_row(&r, of->call, of->first + i);
+        row_map(r.y, n, VF_F32, false, with_bias, &r, NULL);
+        set_statistics(&r, n);
+        row_map(r.y, n, VF_F32, false, normalized_and_activated, &r, NULL);
     }
 }
 
 ridge_status RIDGE_ISA_FN(linear_norm_activation_cpu_optimized)(const ridge_call *call) {
-    ridge_team_run(call->team, optimized_rows, (void *)call);
+    const int64_t m = call->dim[MATMUL_M], most = linear_norm_rows(call->dim[MATMUL_N]);
+    for (rows_of of = {.call = call}; of.first < m; of.first += of.count) {
+        of.count = m - of.first < most ? m - of.first : most;
+        const gemm_product block = product_of(call, of.first, of.count);
+        gemm_product_best(&block, call->scratch, call->team);
+        ridge_team_run(call->team, optimized_rows, &of);
+    }
     return RIDGE_OK;
 }

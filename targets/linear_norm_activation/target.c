@@ -134,8 +134,8 @@ static size_t cpu_baseline_scratch(const ridge_case *c, int threads) {
     return gemm_product_scratch(c->dim[MATMUL_M], c->dim[MATMUL_N], c->dim[MATMUL_K], threads);
 }
 static size_t cpu_optimized_scratch(const ridge_case *c, int threads) {
-    const int64_t n = c->dim[MATMUL_N];
-    return (size_t)threads * ((gemm_product_scratch(linear_norm_rows(n), n, c->dim[MATMUL_K], 1) + 63) / 64 * 64);
+    const int64_t m = c->dim[MATMUL_M], n = c->dim[MATMUL_N], rows = linear_norm_rows(n);
+    return gemm_product_scratch(m < rows ? m : rows, n, c->dim[MATMUL_K], threads);
 }
 /* y is written by the product, and read and written by the bias, by the norm and by GELU. */
 static void cpu_baseline_traffic(const ridge_case *c, ridge_traffic *t) {
@@ -158,7 +158,7 @@ static const ridge_variant variants[] = {
      .scratch = cpu_baseline_scratch},
     {.name = "cpu/optimized",
      .role = RIDGE_OPTIMIZED,
-     .idea = "a block of rows after the other, in cache from its product to its norm",
+     .idea = "a block of rows after the other, whose product is in cache for one pass over its rows",
      .run = RIDGE_CPU(linear_norm_activation_cpu_optimized),
      .scratch = cpu_optimized_scratch},
     {.name = "cuda/baseline",
