@@ -83,14 +83,16 @@ VF_INLINE vf dx_of(const row *r, vf g, vf normal) {
     if (NORM_BACK_CENTERED) v = vf_sub(v, vf_set1(r->of_g));
     return vf_mul(v, vf_set1(r->inverse));
 }
-VF_INLINE void put_dx(const row *r, void *dx, int64_t j, int64_t count, vf2 normal, vf_type type) {
+VF_INLINE void put_dx(const row *r, void *dx, bool stream, int64_t j, int64_t count, vf2 normal, vf_type type) {
     const vf2 g = g_at(r, j, count);
     vf2 v = {dx_of(r, g.a, normal.a), dx_of(r, g.b, normal.b)};
     if (r->dsum) {
         const vf2 more = row_load(r->dsum, j, count, type);
         v = (vf2){vf_add(v.a, more.a), vf_add(v.b, more.b)};
     }
-    if (count == VF2_LANES)
+    if (count == VF2_LANES && stream)
+        vf2_stream(row_to(dx, j, type), v, type);
+    else if (count == VF2_LANES)
         vf2_store(row_to(dx, j, type), v, type);
     else
         vf2_store_n(row_to(dx, j, type), count, v, type);
@@ -104,15 +106,21 @@ VF_INLINE void add_to_sums(const row *r, float *sums, int64_t line, int64_t j, i
     const vf2 beta = vf2_load_f32(sums + line + j);
     vf2_store_f32(sums + line + j, (vf2){vf_add(dy.a, beta.a), vf_add(dy.b, beta.b)});
 }
-/* Of elements begin to end: dx unless it is NULL, and what the row adds to sums unless these are. */
-VF_INLINE void make(const row *r, int64_t begin, int64_t end, void *dx, float *sums, int64_t line, vf_type type) {
+/* Of `count` elements from j on: dx unless it is NULL, and what the row adds to sums unless these are. */
+VF_INLINE void make_pair(const row *r, int64_t j, int64_t count, void *dx, bool stream, float *sums, int64_t line,
+                         vf_type type) {
     const vf inverse = vf_set1(r->inverse);
-    for (int64_t j = begin; j < end; j += VF2_LANES) {
-        const int64_t count = end - j < VF2_LANES ? end - j : VF2_LANES;
-        const vf2 d = centered_at(r, j, count), normal = {vf_mul(d.a, inverse), vf_mul(d.b, inverse)};
-        if (dx) put_dx(r, dx, j, count, normal, type);
-        if (sums) add_to_sums(r, sums, line, j, count, normal, type);
-    }
+    const vf2 d = centered_at(r, j, count), normal = {vf_mul(d.a, inverse), vf_mul(d.b, inverse)};
+    if (dx) put_dx(r, dx, stream, j, count, normal, type);
+    if (sums) add_to_sums(r, sums, line, j, count, normal, type);
+}
+/* Of elements begin to end. Whole pairs of vectors in a loop of their own: the compiler then keeps loads in registers. stream: dx is
+ * aligned to lines; its stores then do not wait for memory, with those of sums behind them. */
+VF_INLINE void make(const row *r, int64_t begin, int64_t end, void *dx, bool stream, float *sums, int64_t line,
+                    vf_type type) {
+    int64_t j = begin;
+    for (; j + VF2_LANES <= end; j += VF2_LANES) make_pair(r, j, VF2_LANES, dx, stream, sums, line, type);
+    if (j < end) make_pair(r, j, end - j, dx, false, sums, line, type);
 }
 
 /* Element j of a line in the order of pairs. */
@@ -161,11 +169,17 @@ VF_INLINE void fused(job *b, int rank, int size, vf_type type) {
     ridge_share(b->call->dim[NORM_BACK_ROWS], 1, rank, size, &begin, &end);
     memset(sums, 0, SUMS * (size_t)b->line * sizeof *sums);
     if (rank == 0) b->parts = size;
+    const bool streams = row_streams(3.0 * (double)b->call->dim[NORM_BACK_ROWS] * (double)row_bytes(b->n, type));
     for (int64_t i = begin; i < end; i++) {
         row r = row_of(b->call, i, type);
+        void *const dx = row_out(&b->call->out[NORM_BACK_DX], i, type);
         set_statistics(&r, b->n, b->eps, type);
-        make(&r, 0, b->n, row_out(&b->call->out[NORM_BACK_DX], i, type), sums, b->line, type);
+        if (streams && row_head(dx, type) == 0)
+            make(&r, 0, b->n, dx, true, sums, b->line, type);
+        else
+            make(&r, 0, b->n, dx, false, sums, b->line, type);
     }
+    if (streams) vf_fence();
 }
 
 /* Baseline: dx and the statistics; then columns, down all rows. */
@@ -177,7 +191,7 @@ VF_INLINE void first_pass(job *b, int rank, int size, vf_type type) {
         row r = row_of(b->call, i, type);
         set_statistics(&r, b->n, b->eps, type);
         statistics_at(b, i)[0] = r.mean, statistics_at(b, i)[1] = r.inverse;
-        make(&r, 0, b->n, row_out(&b->call->out[NORM_BACK_DX], i, type), NULL, 0, type);
+        make(&r, 0, b->n, row_out(&b->call->out[NORM_BACK_DX], i, type), false, NULL, 0, type);
     }
 }
 VF_INLINE void second_pass(job *b, int rank, int size, vf_type type) {
@@ -190,7 +204,7 @@ VF_INLINE void second_pass(job *b, int rank, int size, vf_type type) {
     for (int64_t i = 0; i < b->call->dim[NORM_BACK_ROWS]; i++) {
         row r = row_of(b->call, i, type);
         r.mean = statistics_at(b, i)[0], r.inverse = statistics_at(b, i)[1];
-        make(&r, begin, end, NULL, sums, b->line, type);
+        make(&r, begin, end, NULL, false, sums, b->line, type);
     }
 }
 
