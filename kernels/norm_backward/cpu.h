@@ -17,7 +17,8 @@ enum { SUMS = NORM_BACK_CENTERED ? 2 : 1 };
 /* ---- a row ---- */
 
 typedef struct row {
-    const void *x, *dy, *dsum; /* dsum NULL: none */
+    const void *x, *dy, *dsum;    /* dsum NULL: none */
+    const void *ahead, *ahead_dy; /* x and dy of the row behind it; NULL: nobody asks for them */
     const void *gamma;
     vf_type type, weights;
     float mean, inverse, of_g, of_gn;
@@ -119,7 +120,10 @@ VF_INLINE void make_pair(const row *r, int64_t j, int64_t count, void *dx, bool 
 VF_INLINE void make(const row *r, int64_t begin, int64_t end, void *dx, bool stream, float *sums, int64_t line,
                     vf_type type) {
     int64_t j = begin;
-    for (; j + VF2_LANES <= end; j += VF2_LANES) make_pair(r, j, VF2_LANES, dx, stream, sums, line, type);
+    for (; j + VF2_LANES <= end; j += VF2_LANES) {
+        if (r->ahead) row_prefetch(r->ahead, j, type), row_prefetch(r->ahead_dy, j, type);
+        make_pair(r, j, VF2_LANES, dx, stream, sums, line, type);
+    }
     if (j < end) make_pair(r, j, end - j, dx, false, sums, line, type);
 }
 
@@ -173,6 +177,10 @@ VF_INLINE void fused(job *b, int rank, int size, vf_type type) {
     for (int64_t i = begin; i < end; i++) {
         row r = row_of(b->call, i, type);
         void *const dx = row_out(&b->call->out[NORM_BACK_DX], i, type);
+        if (i + 1 < end) {
+            r.ahead = row_in(&b->call->in[NORM_BACK_X], i + 1, type);
+            r.ahead_dy = row_in(&b->call->in[NORM_BACK_DY], i + 1, type);
+        }
         set_statistics(&r, b->n, b->eps, type);
         if (streams && row_head(dx, type) == 0)
             make(&r, 0, b->n, dx, true, sums, b->line, type);
