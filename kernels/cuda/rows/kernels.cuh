@@ -65,14 +65,15 @@ __device__ inline void row_prefetch(const Op &op, int64_t n, int thread, int thr
 constexpr int row_block(int threads_a_row) {
     return threads_a_row > 128 ? threads_a_row : threads_a_row > 32 ? threads_a_row : 128;
 }
-/* Threads of an SM that has shifted rows. Two operands of 32 elements a thread need more registers on sm_80, and
- * clusters that store the joined row as fp32 on sm_100a. */
+/* Threads of an SM that has shifted rows. Two operands of 32 elements a thread need more registers on sm_80, in 16 bits on sm_100a
+ * as well, and there clusters that store the joined row as fp32. */
 template <class Io, int Elements, bool Cluster>
 constexpr int row_shifted_resident(void) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     return Io::joins && Elements > 16 ? 768 : 1024;
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-    return Io::stores && Cluster && sizeof(typename Io::in) == 4 ? 768 : 1024;
+    constexpr int bytes = (int)sizeof(typename Io::in);
+    return (Io::stores && Cluster && bytes == 4) || (Io::joins && Elements > 16 && bytes == 2) ? 768 : 1024;
 #else
     return 1024;
 #endif
