@@ -47,14 +47,9 @@ GEMM_TILES(DECLARE)
 GEMM_HI_LO_TILES(DECLARE)
 GEMM_HI_TILES(DECLARE)
 GEMM_TENSOR_TILES(DECLARE)
-RIDGE_CUDA_DECLARE(gemm_cuda_few_rows);
-RIDGE_CUDA_DECLARE(gemm_cuda_vector);
-RIDGE_CUDA_DECLARE(gemm_cuda_gemv);
-RIDGE_CUDA_DECLARE(gemm_cuda_shallow);
-RIDGE_CUDA_DECLARE(gemm_cuda_waves);
-RIDGE_CUDA_DECLARE(gemm_cuda_copied);
-RIDGE_CUDA_DECLARE(gemm_cuda_any);
-RIDGE_CUDA_DECLARE(gemm_cuda_any_shares);
+GEMM_THIN_WAYS(DECLARE)
+GEMM_STEP_WAYS(DECLARE)
+GEMM_ANY_WAYS(DECLARE)
 
 /* A line of a list in tiles.h, for a way with this plan, on devices of this capability alone; number: see problem.h. */
 #define TILE_WAY(number_, capability_, plan_, products_, name_, columns_, stages_, cluster_m_, cluster_n_, split_, \
@@ -76,78 +71,29 @@ RIDGE_CUDA_DECLARE(gemm_cuda_any_shares);
 #define HI_LO_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, 90, gemm_hi_lo_plan, 3, __VA_ARGS__)
 #define HI_TERMS_WAY(...) TILE_WAY(GEMM_WITH_TERMS, 90, gemm_hi_lo_plan, 1, __VA_ARGS__)
 
-#define FEW_ROWS_WAY(number_)                                                            \
-    {.name = "few_rows",                                                                 \
-     .idea = "up to 64 rows, or columns: the other operand once, at the rate of memory", \
-     .needs = 90,                                                                        \
-     .below = 91,                                                                        \
-     .plan = gemm_few_rows_plan,                                                         \
-     .run = RIDGE_CUDA(gemm_cuda_few_rows),                                              \
+/* A line of a list in ways.h. */
+#define WAY(number_, name_, needs_, below_, idea_) \
+    {.name = #name_,                               \
+     .idea = idea_,                                \
+     .needs = needs_,                              \
+     .below = below_,                              \
+     .plan = gemm_##name_##_plan,                  \
+     .run = RIDGE_CUDA(gemm_cuda_##name_),         \
      .number = number_},
-#define VECTOR_WAY(number_)                                                      \
-    {.name = "vector",                                                           \
-     .idea = "one row, or column, and lines along K: the matrix once, by loads", \
-     .needs = 80,                                                                \
-     .plan = gemm_vector_plan,                                                   \
-     .run = RIDGE_CUDA(gemm_cuda_vector),                                        \
-     .number = number_},
-#define GEMV_WAY(number_)                                                                    \
-    {.name = "gemv",                                                                         \
-     .idea = "up to 64 rows, or columns: the other operand once, by loads, however it lies", \
-     .needs = 80,                                                                            \
-     .plan = gemm_gemv_plan,                                                                 \
-     .run = RIDGE_CUDA(gemm_cuda_gemv),                                                      \
-     .number = number_},
-#define SHALLOW_WAY(number_)                          \
-    {.name = "shallow",                               \
-     .idea = "a K of up to 64 (16 bits: 32): C once", \
-     .needs = 80,                                     \
-     .plan = gemm_shallow_plan,                       \
-     .run = RIDGE_CUDA(gemm_cuda_shallow),            \
-     .number = number_},
-#define ANY_SHARES_WAY(number_)                              \
-    {.name = "any_shares",                                   \
-     .idea = "fp32 multiply-adds, few tiles in shares of K", \
-     .plan = gemm_any_shares_plan,                           \
-     .run = RIDGE_CUDA(gemm_cuda_any_shares),                \
-     .number = number_},
-#define ANY_WAY(number_)                                 \
-    {.name = "any",                                      \
-     .idea = "fp32 multiply-adds, operands as they lie", \
-     .plan = gemm_any_plan,                              \
-     .run = RIDGE_CUDA(gemm_cuda_any),                   \
-     .number = number_},
+#define PLAIN_WAY(...) WAY(GEMM_PLAIN, __VA_ARGS__)
+#define TERMS_WAY(...) WAY(GEMM_WITH_TERMS, __VA_ARGS__)
 
 const ridge_way gemm_cuda_ways[GEMM_CUDA_WAYS] = {
-    GEMM_TILES(WGMMA_WAY)         /* 16 bits */
-    GEMM_HI_LO_TILES(HI_LO_WAY)   /* fp32, and tf32 */
-    GEMM_HI_TILES(HI_WAY)         /* tf32 */
-    GEMM_TENSOR_TILES(TENSOR_WAY) /* 16 bits */
-    FEW_ROWS_WAY(GEMM_PLAIN)      /* */
-    VECTOR_WAY(GEMM_PLAIN)        /* */
-    GEMV_WAY(GEMM_PLAIN)          /* */
-    SHALLOW_WAY(GEMM_PLAIN)       /* */
-    {.name = "waves",
-     .idea = "rows or columns that fill whole waves of tiles, the rest by another tile",
-     .needs = 90,
-     .below = 91,
-     .plan = gemm_waves_plan,
-     .run = RIDGE_CUDA(gemm_cuda_waves)},
-    {.name = "copied",
-     .idea = "operands between 16-byte boundaries copied, then tiles",
-     .needs = 90,
-     .below = 91,
-     .plan = gemm_copied_plan,
-     .run = RIDGE_CUDA(gemm_cuda_copied)},
-    ANY_SHARES_WAY(GEMM_PLAIN) /* */
-    ANY_WAY(GEMM_PLAIN)        /* */
+    GEMM_TILES(WGMMA_WAY)                                                        /* 16 bits */
+    GEMM_HI_LO_TILES(HI_LO_WAY)                                                  /* fp32, and tf32 */
+    GEMM_HI_TILES(HI_WAY)                                                        /* tf32 */
+    GEMM_TENSOR_TILES(TENSOR_WAY)                                                /* 16 bits */
+    GEMM_THIN_WAYS(PLAIN_WAY) GEMM_STEP_WAYS(PLAIN_WAY) GEMM_ANY_WAYS(PLAIN_WAY) /* */
 };
 
 const ridge_way gemm_terms_ways[GEMM_TERMS_WAYS] = {
     GEMM_TERMS_TILES(WGMMA_TERMS_WAY) GEMM_HI_LO_TILES(HI_LO_TERMS_WAY) GEMM_HI_TILES(HI_TERMS_WAY)
-        GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) FEW_ROWS_WAY(GEMM_WITH_TERMS) VECTOR_WAY(GEMM_WITH_TERMS)
-            GEMV_WAY(GEMM_WITH_TERMS) SHALLOW_WAY(GEMM_WITH_TERMS) ANY_SHARES_WAY(GEMM_WITH_TERMS)
-                ANY_WAY(GEMM_WITH_TERMS) /* */
+        GEMM_TENSOR_TILES(TENSOR_TERMS_WAY) GEMM_THIN_WAYS(TERMS_WAY) GEMM_ANY_WAYS(TERMS_WAY) /* */
 };
 
 const ridge_way *gemm_cuda_quickest(const ridge_problem *p, ridge_plan *plan) {

@@ -91,7 +91,7 @@ static void passes_traffic(const ridge_case *c, ridge_traffic *t) {
     work(c, &w);
     *t = (ridge_traffic){.read = w.bytes_read + 2 * matrix_bytes(c), .written = w.bytes_written};
 }
-/* Rows of dx that begin at a line leave by streaming stores where operands exceed caches. */
+/* As of operands that exceed caches, and rows of dx that begin at a line: they leave by streaming stores. */
 static void cpu_optimized_traffic(const ridge_case *c, ridge_traffic *t) {
     ridge_work w;
     work(c, &w);
