@@ -68,8 +68,8 @@ INLINE void round_f16(const v8d *x, v8i *out) {
 
 /* ---- eight outputs --------------------------------------------------------------------------------------- */
 /* half: of f16. narrow: the factors are whole values, as their products are floats; otherwise significands. */
-INLINE bool block(const emu_dot *dot, bool half, bool narrow, int k, const float *fa, const int32_t *ea,
-                  const float *fb, const int32_t *eb, int stride, uint32_t *d) {
+INLINE uint32_t block(const emu_dot *dot, bool half, bool narrow, int k, const float *fa, const int32_t *ea,
+                      const float *fb, const int32_t *eb, int stride, uint32_t *d) {
     const int32_t top = half ? 0x7c00 : 0x7f800000;
     addends c;
     v8i bits, special, result;
@@ -112,18 +112,18 @@ INLINE bool block(const emu_dot *dot, bool half, bool narrow, int k, const float
         truncate_f32(&x, -(1 << (23 - dot->mantissa)), &result);
     special |= (result & top) == top;
     memcpy(d, &result, sizeof result);
-    int32_t any = 0;
-    for (int j = 0; j < EMU_BLOCK; j++) any |= special[j];
-    return any != 0;
+    uint32_t columns = 0;
+    for (int j = 0; j < EMU_BLOCK; j++) columns |= (uint32_t)(special[j] & 1) << j;
+    return columns;
 }
 
 /* Loops of a length that the compiler knows keep their sums in registers. */
-#define BLOCK(name, half, narrow)                                                                                 \
-    EMU_LANEWISE static bool name(const emu_dot *dot, int k, const float *fa, const int32_t *ea, const float *fb, \
-                                  const int32_t *eb, int stride, uint32_t *d) {                                   \
-        if (k == 16) return block(dot, half, narrow, 16, fa, ea, fb, eb, stride, d);                              \
-        if (k == 8) return block(dot, half, narrow, 8, fa, ea, fb, eb, stride, d);                                \
-        return block(dot, half, narrow, k, fa, ea, fb, eb, stride, d);                                            \
+#define BLOCK(name, half, narrow)                                                                                     \
+    EMU_LANEWISE static uint32_t name(const emu_dot *dot, int k, const float *fa, const int32_t *ea, const float *fb, \
+                                      const int32_t *eb, int stride, uint32_t *d) {                                   \
+        if (k == 16) return block(dot, half, narrow, 16, fa, ea, fb, eb, stride, d);                                  \
+        if (k == 8) return block(dot, half, narrow, 8, fa, ea, fb, eb, stride, d);                                    \
+        return block(dot, half, narrow, k, fa, ea, fb, eb, stride, d);                                                \
     }
 BLOCK(wide_f32, false, false)
 BLOCK(narrow_f32, false, true)

@@ -112,6 +112,11 @@ emu_factor emu_factor_of(const emu_format *format, uint32_t bits) {
     return (emu_factor){significand, mantissa == 0 ? EMU_ZERO_EXPONENT : (int32_t)(exponent ? exponent : 1) - bias, 0};
 }
 
+/* Bits of the exponent: all of them are set in what is no number. */
+static uint32_t exponents_of(const emu_format *format) {
+    return ((1u << format->exponent_bits) - 1) << (format->mantissa_bits + format->dropped);
+}
+
 /* ---- rounding sum × 2^exponent --------------------------------------------------------------------------- */
 static uint32_t shifted_down(uint64_t magnitude, int shift) {
     return shift >= 64 ? 0 : (uint32_t)(shift >= 0 ? magnitude >> shift : magnitude << -shift);
@@ -154,26 +159,36 @@ static int64_t aligned(int64_t value, int shift) { /* value × 2^shift, what is 
     return value < 0 ? -(-value >> -shift) : value >> -shift;
 }
 
+/* Infinities and NaNs among k products and the accumulator, added up as floats are; 0: there are none. */
+static float special_of(const emu_format *format_a, const emu_format *format_b, const uint32_t *a, const uint32_t *b,
+                        int k, float special) {
+    const uint32_t top_a = exponents_of(format_a), top_b = exponents_of(format_b);
+    for (int i = 0; i < k && !isnan(special); i++) {
+        if ((a[i] & top_a) != top_a && (b[i] & top_b) != top_b) continue;
+        const emu_factor x = emu_factor_of(format_a, a[i]), y = emu_factor_of(format_b, b[i]);
+        if (x.special == 0 && y.special == 0) continue;
+        special +=
+            (x.special != 0 ? x.special : (float)x.significand) * (y.special != 0 ? y.special : (float)y.significand);
+    }
+    return special;
+}
+
 static uint32_t fused_chunk(const emu_dot *dot, const uint32_t *a, const uint32_t *b, int k, uint32_t c) {
     const emu_format *format_a = emu_format_of(dot->a), *format_b = emu_format_of(dot->b);
     const emu_format *format_c = emu_format_of(dot->accumulator);
-    emu_factor x[EMU_MAX_K], y[EMU_MAX_K], z = emu_factor_of(format_c, c);
+    const emu_factor z = emu_factor_of(format_c, c);
+    const bool half = dot->accumulator == PTX_F16;
+    const float special = special_of(format_a, format_b, a, b, k, z.special);
+    if (isnan(special)) return half ? 0x7fff : 0x7fffffff;
+    if (special != 0) return (half ? 0x7c00u : 0x7f800000u) | (special < 0 ? (half ? 0x8000u : 0x80000000u) : 0);
+    emu_factor x[EMU_MAX_K], y[EMU_MAX_K];
     int largest = z.exponent > dot->least ? z.exponent : dot->least;
-    float special = z.special;
     for (int i = 0; i < k; i++) {
         x[i] = emu_factor_of(format_a, a[i]);
         y[i] = emu_factor_of(format_b, b[i]);
-        if (x[i].special != 0 || y[i].special != 0) {
-            float first = x[i].special != 0 ? x[i].special : (float)x[i].significand;
-            float second = y[i].special != 0 ? y[i].special : (float)y[i].significand;
-            special += first * second;
-        }
         int exponent = x[i].exponent + y[i].exponent;
         if (exponent > largest) largest = exponent;
     }
-    bool half = dot->accumulator == PTX_F16;
-    if (isnan(special)) return half ? 0x7fff : 0x7fffffff;
-    if (special != 0) return (half ? 0x7c00u : 0x7f800000u) | (special < 0 ? (half ? 0x8000u : 0x80000000u) : 0);
     int grid = largest - dot->fraction;
     int64_t sum = aligned(z.significand, z.exponent - format_c->mantissa_bits - grid);
     for (int i = 0; i < k; i++) {

@@ -70,35 +70,41 @@ static void factors_of_b(ptx_type type, const uint8_t (*lines)[EMU_LINE], int n,
 }
 
 /* ---- tiles ----------------------------------------------------------------------------------------------- */
-static uint32_t one(const emu_dot *dot, const uint8_t *a, const uint8_t *b, int k, uint32_t c) {
+/* What a chunk of k from `first` on makes of accumulator c, by the reference. */
+static uint32_t one(const emu_dot *dot, int first, int k, const uint8_t *a, const uint8_t *b, uint32_t c) {
     uint32_t x[EMU_MAX_K], y[EMU_MAX_K];
     for (int i = 0; i < k; i++) {
-        x[i] = element(a, i, ptx_type_bytes[dot->a]);
-        y[i] = element(b, i, ptx_type_bytes[dot->b]);
+        x[i] = element(a, first + i, ptx_type_bytes[dot->a]);
+        y[i] = element(b, first + i, ptx_type_bytes[dot->b]);
     }
     return emu_dot_product(dot, x, y, k, c);
 }
 
-/* Those of eight outputs that have to do with infinities and NaNs, once more by emu_dot_product(). */
-static void repair(const emu_dot *dot, int k, const uint8_t *a, const uint8_t (*b)[EMU_LINE], const uint32_t *before,
-                   uint32_t *d) {
-    for (int j = 0; j < EMU_BLOCK; j++) d[j] = one(dot, a, b[j], k, before[j]);
+/* Those of eight outputs whose operands have infinities or NaNs; bit j: column j. */
+static uint32_t special_of(const emu_factors *x, int row, const emu_factors *y, int column) {
+    if (x->special[row]) return (1u << EMU_BLOCK) - 1;
+    uint32_t special = 0;
+    for (int j = 0; y->any_special && j < EMU_BLOCK; j++) special |= (uint32_t)y->special[column + j] << j;
+    return special;
 }
 
-/* Row `row` of x times eight columns of y, which has n. a, b: the same elements as bits. */
+/* Row `row` of x times eight columns of y, which has n. a, b: the same elements as bits. Outputs that have to do with
+ * infinities and NaNs are the reference's. */
 static void eight(const emu_dot *dot, int k, const emu_factors *x, int row, const uint8_t *a, const emu_factors *y,
                   int n, int column, const uint8_t (*b)[EMU_LINE], uint32_t *at) {
     emu_block_run *run = emu_block_of(dot);
-    uint32_t before[EMU_BLOCK];
-    memcpy(before, at, sizeof before);
-    bool special = x->special[row];
-    for (int j = 0; y->any_special && j < EMU_BLOCK; j++) special |= y->special[column + j];
+    const uint32_t operands = special_of(x, row, y, column);
     for (int i = 0; i < k; i += dot->chunk) {
-        int length = k - i < dot->chunk ? k - i : dot->chunk, first = row * k + i, second = i * n + column;
-        special |=
+        const int length = k - i < dot->chunk ? k - i : dot->chunk, first = row * k + i, second = i * n + column;
+        uint32_t before[EMU_BLOCK];
+        memcpy(before, at, sizeof before);
+        uint32_t special =
             run(dot, length, x->factor + first, x->exponent + first, y->factor + second, y->exponent + second, n, at);
+        for (special |= operands; special; special &= special - 1) {
+            const int j = __builtin_ctz(special);
+            at[j] = one(dot, i, length, a, b[j], before[j]);
+        }
     }
-    if (special) repair(dot, k, a, b, before, at);
 }
 
 static void fused(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)[EMU_LINE], const uint8_t (*b)[EMU_LINE],
