@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "ridge/ops.h"
+#include "sanitized.h"
 #include "verify/check.h"
 #include "verify_fixture.h"
 
@@ -189,14 +190,14 @@ static void every_fault_is_seen_in_every_type(void **state) {
     };
     for (int t = 0; t < 3; t++)
         for (int d = 0; d < 4; d++)
-            for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+            for (size_t i = UNDER_SANITIZER && d ? 4 : 0; i < sizeof cases / sizeof cases[0]; i++)
                 for (int kind = RIDGE_EXACT; kind <= RIDGE_RANDOM; kind++) {
                     ridge_case c = {.dtype = dtypes[d], .column_major = i % 2 ? 1u << CE_W : 0};
                     memcpy(c.dim, cases[i].dim, sizeof cases[i].dim);
                     memcpy(c.option, cases[i].option, sizeof cases[i].option);
                     faults_are_seen(ridge_target_find(names[t]), c, (ridge_fill_kind)kind);
                 }
-    for (int f = 0; f < FAULTS; f++) assert_true(shown[f] >= 8);
+    for (int f = 0; f < FAULTS; f++) assert_true(shown[f] >= (UNDER_SANITIZER ? 4 : 8));
 }
 
 /* ---- labels of 64 bits ---- */
@@ -294,12 +295,6 @@ static void fill_labels(int64_t classes, int64_t wide[WIDE_ROWS], int32_t narrow
     }
 }
 
-/* ThreadSanitizer does not see how a library's own threads synchronize, and reports races where there are none. */
-static bool under_tsan(void) {
-    const char *sanitizer = getenv("RIDGE_SANITIZER");
-    return sanitizer && strcmp(sanitizer, "tsan") == 0;
-}
-
 static int wide_labels_on(ridge_context *context, const ridge_target *target, const layer *l) {
     const size_t room = (size_t)(3 * WIDE_ROWS + WIDE_ROWS * WIDE_DEPTH + l->classes * (WIDE_DEPTH + 1));
     float *want = calloc(room, sizeof *want), *got = calloc(room, sizeof *got);
@@ -311,7 +306,8 @@ static int wide_labels_on(ridge_context *context, const ridge_target *target, co
     for (int v = 0; v < target->n_variants; v++) {
         const char *name = target->variants[v].name;
         if (ridge_variant_backend(&target->variants[v]) != RIDGE_BACKEND_cpu) continue;
-        if (under_tsan() && target->variants[v].role != RIDGE_OPTIMIZED) continue;
+        /* How a library's own threads synchronize is unseen: races would be reported where there are none. */
+        if (UNDER_TSAN && target->variants[v].role != RIDGE_OPTIMIZED) continue;
         if (!outputs_of(context, target, name, l, RIDGE_I32, narrow, want)) continue;
         assert_true(outputs_of(context, target, name, l, RIDGE_I64, wide, got));
         assert_memory_equal(got, want, room * sizeof *want);

@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "machine/identity/machine.h"
 #include "ridge/target.h"
+#include "sanitized.h"
 #include "verify/judge.h"
 
 enum { GUARD = 256, SHAPES = 60 };
@@ -147,11 +148,11 @@ static void check(const ridge_target *target, const int64_t *dim, ridge_team *te
 static void random_shapes(const char *name, const int64_t (*fixed)[3], size_t n_fixed) {
     const ridge_target *target = ridge_target_find(name);
     assert_non_null(target);
-    for (int threads = 1; threads <= 3; threads++) {
+    for (int threads = UNDER_SANITIZER ? 3 : 1; threads <= 3; threads++) {
         ridge_team *team = NULL;
         assert_int_equal(ridge_team_create(threads, NULL, &team, NULL), RIDGE_OK);
         for (size_t i = 0; i < n_fixed; i++) check(target, fixed[i], team);
-        for (int i = 0; i < SHAPES; i++) {
+        for (int i = 0; i < repetitions(SHAPES); i++) {
             const int64_t dim[RIDGE_MAX_RANK] = {draw(1, 70), draw(1, 70), draw(1, 70)};
             check(target, dim, team);
         }

@@ -8,6 +8,7 @@
 
 #include "core/random.h"
 #include "machine/identity/machine.h"
+#include "sanitized.h"
 #include "verify/check.h"
 #include "verify/trial.h"
 
@@ -39,7 +40,7 @@ static void errors_do_not_grow_with_the_row(void **state) {
     enum { NAMES = sizeof names / sizeof *names };
     for (uint64_t seed = 1; seed <= 14; seed++) {
         const ridge_target *target = ridge_target_find(names[seed % NAMES]);
-        ridge_case c = {.dim = {600, 1500 + (int64_t)(ridge_random(seed, 1) % 3000)}, .dtype = RIDGE_F32};
+        ridge_case c = {.dim = {repetitions(600), 1500 + (int64_t)(ridge_random(seed, 1) % 3000)}, .dtype = RIDGE_F32};
         ridge_target_options(target, c.option);
         for (int v = 0; v < target->n_variants; v++)
             for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {

@@ -10,6 +10,7 @@
 
 #include "core/random.h"
 #include "measure/stats.h"
+#include "sanitized.h"
 
 enum { MAX_ROUNDS = 512, RUNS = 200, SEEDS = 5 };
 
@@ -76,7 +77,7 @@ static int shown(uint64_t seed, int min_rounds, int max_rounds, double slowdown,
 static void same_against_same_shows_nothing(void **state) {
     (void)state;
     for (int d = 0; d < DRIFTS; d++)
-        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        for (uint64_t seed = 0; seed < (uint64_t)repetitions(SEEDS); seed++) {
             int wrong = shown(1000 * seed + 17 + 100 * (uint64_t)d, 10, 100, 1.0, (drift)d);
             print_message("  A against A, %s clock: a difference in %d of %d\n", drift_names[d], wrong, RUNS);
             assert_true(wrong <= RUNS * 5 / 100);
@@ -86,7 +87,7 @@ static void same_against_same_shows_nothing(void **state) {
 static void two_percent_is_seen(void **state) {
     (void)state;
     for (int d = 0; d < DRIFTS; d++)
-        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        for (uint64_t seed = 0; seed < (uint64_t)repetitions(SEEDS); seed++) {
             int seen = shown(1000 * seed + 29 + 100 * (uint64_t)d, 30, 100, 1.02, (drift)d);
             print_message("  2 %% slower, %s clock: seen in %d of %d\n", drift_names[d], seen, RUNS);
             assert_true(seen >= RUNS * 90 / 100);
