@@ -22,8 +22,9 @@ struct gemm_any_store {
             for (int j = 0; j < Place::columns; j++) {
                 v[i][j] *= alpha;
                 if constexpr (Terms)
-                    if (place.column(j) < columns) v[i][j] = terms.of(v[i][j], place.row(i), place.column(j));
+                    if (place.column(j) < columns) v[i][j] = terms.added(v[i][j], place.row(i), place.column(j));
             }
+            if constexpr (Terms) gemm_activate(v[i], terms.function);
             any_put(c + place.row(i) * line, v[i], place, columns, wide);
         }
     }

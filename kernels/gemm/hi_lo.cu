@@ -75,7 +75,10 @@ struct gemm_hi_lo_epilogue {
         }
         int share;
         const matmul_tile here = place(tile, &share);
-        if (terms.any()) terms.of_fragment(sums, here.m, here.n, group, rows, columns);
+        if (terms.any()) {
+            terms.add_to_fragment(sums, here.m, here.n, group, rows, columns);
+            gemm_activate(sums, terms.function);
+        }
         store_pairs<N>(c + share * next, line, rows, columns, here, sums, group, pairs);
     }
     __device__ void end(void) const {}

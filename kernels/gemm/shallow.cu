@@ -129,11 +129,13 @@ struct shallow_ffma {
             for (int j = 0; j < each; j++) sums[r][j] *= p.alpha;
         if (p.terms.any())
 #pragma unroll
-            for (int r = 0; r < rows; r++)
+            for (int r = 0; r < rows; r++) {
 #pragma unroll
                 for (int j = 0; j < each; j++)
                     if (row + r < p.rows && 32 * j < left)
-                        sums[r][j] = p.terms.of(sums[r][j], row + r, first + lane + 32 * j);
+                        sums[r][j] = p.terms.added(sums[r][j], row + r, first + lane + 32 * j);
+                gemm_activate(sums[r], p.terms.function);
+            }
         float *to = p.c + row * p.line + first + lane;
 #pragma unroll
         for (int r = 0; r < rows; r++, to += p.line) {
@@ -224,12 +226,14 @@ struct shallow_mma {
             for (int e = 0; e < 4; e++) sums[j][e] *= p.alpha;
         if (p.terms.any())
 #pragma unroll
-            for (int j = 0; j < tiles; j++)
+            for (int j = 0; j < tiles; j++) {
 #pragma unroll
                 for (int e = 0; e < 4; e++) {
                     const int r = row + mine + e / 2 * 8, c = column + at + 8 * j + of_tile + e % 2;
-                    if (r < p.rows && c < p.columns) sums[j][e] = p.terms.of(sums[j][e], r, c);
+                    if (r < p.rows && c < p.columns) sums[j][e] = p.terms.added(sums[j][e], r, c);
                 }
+                gemm_activate(sums[j], p.terms.function);
+            }
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int r = mine + 8 * half, behind = skew(p.c + (row + r) * p.line + column);

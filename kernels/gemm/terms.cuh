@@ -51,19 +51,22 @@ struct gemm_terms {
     int function;
 
     __host__ __device__ bool any(void) const { return addend || bias || row_bias || function; }
-    /* value: alpha times the sum of this row and column. */
-    __device__ float of(float value, int64_t row, int64_t column) const {
+    /* value, alpha times the sum of this row and column, with all that is added to it. */
+    __device__ float added(float value, int64_t row, int64_t column) const {
         if (bias) value += to_float(bias[column]);
         if (row_bias) value += to_float(row_bias[row]);
         if (addend) {
             const int64_t at = row * line + column * step;
             value = fmaf(beta, wide ? ((const float *)addend)[at] : to_float(((const T *)addend)[at]), value);
         }
-        return gemm_activated(value, function);
+        return value;
     }
-    /* The same of a warpgroup's fragment of a tile whose first row and column are m and n. */
+    __device__ float of(float value, int64_t row, int64_t column) const {
+        return gemm_activated(added(value, row, column), function);
+    }
+    /* The additions to a warpgroup's fragment of a tile whose first row and column are m and n. */
     template <int Sums>
-    __device__ void of_fragment(float (&v)[Sums], int m, int n, int group, int rows, int columns) const {
+    __device__ void add_to_fragment(float (&v)[Sums], int m, int n, int group, int rows, int columns) const {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int row = m + fragment_row(group) + 8 * half;
@@ -72,7 +75,7 @@ struct gemm_terms {
             for (int i = 0; i < Sums / 2; i++) {
                 const int column = n + i / 2 * 8 + fragment_column() + i % 2;
                 float &mine = v[i / 2 * 4 + 2 * half + i % 2];
-                if (column < columns) mine = of(mine, row, column);
+                if (column < columns) mine = added(mine, row, column);
             }
         }
     }

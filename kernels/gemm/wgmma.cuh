@@ -103,10 +103,10 @@ struct gemm_terms_epilogue : gemm_epilogue<T, N> {
             if (terms.addend)
                 return added_slots<T, N>{{at}}.put(sums, tile.number, terms.beta,
                                                    [&](float(&v)[32]) { gemm_activate(v, terms.function); });
-            gemm_activate(sums, terms.function);
         } else {
-            terms.of_fragment(sums, tile.m, tile.n, group, this->rows, this->columns);
+            terms.add_to_fragment(sums, tile.m, tile.n, group, this->rows, this->columns);
         }
+        gemm_activate(sums, terms.function);
         if (!this->wide) return store_slots<T, N>{at}.put(sums, tile.number);
         store_pairs<N>(this->wide, this->line, this->rows, this->columns, tile, sums, group, this->pairs);
     }

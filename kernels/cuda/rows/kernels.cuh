@@ -151,11 +151,11 @@ __global__ void __launch_bounds__(Threads, row_blocks<Op, Io, Width, Elements, t
 #endif
 }
 
-/* A block a row that exactly fills it. Few: rows, so few that they are latency-bound. */
-template <typename Op, typename T, typename U, int Threads, int Elements, int Blocks, bool Few>
+/* A block a row that exactly fills it. */
+template <typename Op, typename T, typename U, int Threads, int Elements, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) row_kernel_filled(row_tensors<T, U> io, Op op) {
     __shared__ row_slots<Threads> slots;
-    if constexpr (Few) {
+    if (gridDim.x <= ROW_EARLY_BLOCKS) {
         after_previous_launch();
         row_prefetch<T>(op, io.n, (int)threadIdx.x, Threads);
     }

@@ -120,11 +120,10 @@ ridge_status row_run_filled(const row_tensors<T, U> &io, const Op &op, cudaStrea
                                      : shape.filled;
         constexpr int blocks = resident / Threads;
         if (!row_grid_fits(io.rows)) return RIDGE_UNSUPPORTED;
-        if (io.rows <= ROW_EARLY_BLOCKS)
-            return row_launch_early(row_kernel_filled<Op, T, U, Threads, Elements, blocks, true>,
-                                    {dim3((unsigned)io.rows), Threads}, stream, io, op);
-        return launch(row_kernel_filled<Op, T, U, Threads, Elements, blocks, false>, {dim3((unsigned)io.rows), Threads},
-                      stream, io, op);
+        const auto kernel = row_kernel_filled<Op, T, U, Threads, Elements, blocks>;
+        const launch_shape shape = {dim3((unsigned)io.rows), Threads};
+        if (io.rows <= ROW_EARLY_BLOCKS) return row_launch_early(kernel, shape, stream, io, op);
+        return launch(kernel, shape, stream, io, op);
     }
     return RIDGE_UNSUPPORTED;
 }
