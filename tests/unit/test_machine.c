@@ -88,7 +88,7 @@ static void test_features(void **state) {
     assert_int_equal(ridge_cpu_has("fma"), !!__builtin_cpu_supports("fma"));
     assert_int_equal(ridge_cpu_has("avx512f"), !!__builtin_cpu_supports("avx512f"));
     assert_int_equal(ridge_cpu_has("avx512_vnni"), !!__builtin_cpu_supports("avx512vnni"));
-    if (ridge_isa_supported(RIDGE_ISA_avx512)) assert_true(ridge_isa_supported(RIDGE_ISA_avx2));
+    if (ridge_isa_supported(RIDGE_ISA_avx512)) assert_true(ridge_cpu_has("avx2"));
 #endif
 }
 

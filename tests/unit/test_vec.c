@@ -14,32 +14,34 @@
 
 #include "../../kernels/cpu/vec_array.h"
 #include "core/random.h"
+#include "machine/identity/machine.h"
 
 typedef struct isa_entry {
     const char *name;
     const ridge_vec_array *f;
+    ridge_isa isa;
     bool here;
 } isa_entry;
 
+#define ENTRY(isa) \
+    { #isa, &ridge_vec_array_##isa, RIDGE_ISA_##isa, false }
 static isa_entry isas[] = {
-    {"scalar", &ridge_vec_array_scalar, true},
-#if defined(__x86_64__)
-    {"avx2", &ridge_vec_array_avx2, false},
-    {"avx512", &ridge_vec_array_avx512, false},
-#elif defined(__aarch64__)
-    {"neon", &ridge_vec_array_neon, true},
+    ENTRY(scalar),
+#if defined(__x86_64__) && !defined(RIDGE_WITHOUT_avx2)
+    ENTRY(avx2),
+#endif
+#if defined(__x86_64__) && !defined(RIDGE_WITHOUT_avx512)
+    ENTRY(avx512),
+#endif
+#if defined(__aarch64__)
+    ENTRY(neon),
 #endif
 };
 enum { ISAS = sizeof isas / sizeof isas[0], MANY = 1 << 16 };
 
 static int find_isas(void **state) {
     (void)state;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    isas[1].here = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    isas[2].here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#endif
+    for (int i = 0; i < ISAS; i++) isas[i].here = ridge_isa_supported(isas[i].isa);
     return 0;
 }
 

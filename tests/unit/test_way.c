@@ -638,6 +638,10 @@ static void problems_have_strides_and_offsets(void **state) {
 }
 
 int main(void) {
+#if defined(RIDGE_WITHOUT_avx2) || defined(RIDGE_WITHOUT_avx512)
+    puts("1..1\nok 1 - ways # SKIP: this build has no code for some instruction set, and so not all ways");
+    return 0;
+#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_has_a_case),
         cmocka_unit_test(every_case_has_a_way),
