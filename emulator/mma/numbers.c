@@ -160,8 +160,8 @@ static int64_t aligned(int64_t value, int shift) { /* value × 2^shift, what is 
 }
 
 /* Infinities and NaNs among k products and the accumulator, added up as floats are; 0: there are none. */
-static float special_of(const emu_format *format_a, const emu_format *format_b, const uint32_t *a, const uint32_t *b,
-                        int k, float special) {
+static float special_sum_of(const emu_format *format_a, const emu_format *format_b, const uint32_t *a,
+                            const uint32_t *b, int k, float special) {
     const uint32_t top_a = exponents_of(format_a), top_b = exponents_of(format_b);
     for (int i = 0; i < k && !isnan(special); i++) {
         if ((a[i] & top_a) != top_a && (b[i] & top_b) != top_b) continue;
@@ -178,7 +178,7 @@ static uint32_t fused_chunk(const emu_dot *dot, const uint32_t *a, const uint32_
     const emu_format *format_c = emu_format_of(dot->accumulator);
     const emu_factor z = emu_factor_of(format_c, c);
     const bool half = dot->accumulator == PTX_F16;
-    const float special = special_of(format_a, format_b, a, b, k, z.special);
+    const float special = special_sum_of(format_a, format_b, a, b, k, z.special);
     if (isnan(special)) return half ? 0x7fff : 0x7fffffff;
     if (special != 0) return (half ? 0x7c00u : 0x7f800000u) | (special < 0 ? (half ? 0x8000u : 0x80000000u) : 0);
     emu_factor x[EMU_MAX_K], y[EMU_MAX_K];

@@ -19,6 +19,8 @@ import test_fork  # noqa: E402
 import test_library  # noqa: E402
 import test_out  # noqa: E402
 import test_refusals  # noqa: E402
+import test_ways  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(not tap.run(tap.tests_of([test_calls, test_out, test_dlpack, test_refusals, test_fork, test_library])))
+    modules = [test_calls, test_ways, test_out, test_dlpack, test_refusals, test_fork, test_library]
+    sys.exit(not tap.run(tap.tests_of(modules)))

@@ -1,5 +1,5 @@
-/* Every mutant that applies is caught on each edge and small case of every target. A target on which fewer than six mutants apply
- * is checked too little. Teams of several sizes are right. All else that `ridge verify` says of a target, tests/run asks it. */
+/* Every variant of every target is right on its edge and small cases, and on each of these every mutant that applies is
+ * caught. A target on which fewer than six mutants apply is checked too little. */
 #include "verify_fixture.h"
 
 #include <stdio.h>
@@ -25,6 +25,31 @@ static bool is_tested(const ridge_variant *variant) { return !UNDER_SANITIZER ||
 static bool looked_at(const ridge_target *target, const ridge_case *c) {
     if (!ridge_case_is_for(c, RIDGE_BACKEND_cpu)) return false; /* what GPUs take is for tests/gpu */
     return ridge_check_full_cost(target, c) <= SMALL_COST;
+}
+
+static void variants_are_right(void **state) {
+    ridge_team *team = *state;
+    if (UNDER_SANITIZER) skip(); /* tests/run verifies all cheap edge cases there */
+    for (int t = 0; t < ridge_target_count; t++) {
+        const ridge_target *target = ridge_targets[t];
+        for (int v = 0; v < target->n_variants * RIDGE_ISA_COUNT; v++) {
+            const ridge_variant *variant = &target->variants[v / RIDGE_ISA_COUNT];
+            ridge_isa isa = (ridge_isa)(v % RIDGE_ISA_COUNT);
+            for (int i = 0; i < target->n_cases && ridge_isa_supported(isa); i++) {
+                const ridge_case *c = &target->cases[i];
+                if (!looked_at(target, c) || (variant->role == RIDGE_PEER && isa != 0) || !is_tested(variant)) continue;
+                ridge_verified_runs got;
+                ridge_error error;
+                ridge_status status = ridge_verify_variant(target, c, variant, &(ridge_abilities){.isa = isa}, team,
+                                                           (uint64_t)i, 0, &got, &error);
+                if (status == RIDGE_UNSUPPORTED) continue;
+                if (status != RIDGE_OK || !got.check.ok)
+                    fail_msg("%s %s %s, case %d (%s): %s", target->name, variant->name, ridge_isa_name(isa), i,
+                             ridge_dtype_name(c->dtype), status == RIDGE_OK ? got.check.text : error.text);
+                assert_true(got.runs >= 2);
+            }
+        }
+    }
 }
 
 /* Of a mutant on one variant: it applied to a case, it was caught on one. */
@@ -83,7 +108,7 @@ static void mutants_are_caught(void **state) {
     }
 }
 
-/* Right for every split into threads: each member count leaves other remainders. */
+/* The same answer for every split into threads: each member count leaves other remainders. */
 static void any_team_is_right(void **state) {
     (void)state;
     const ridge_isa isa = UNDER_TSAN ? RIDGE_ISA_scalar : best_isa(); /* TSan sees the scalar kernels alone */
@@ -190,6 +215,7 @@ int main(void) {
     ridge_error error;
     if (ridge_team_create(2, NULL, &team, &error) != RIDGE_OK) return 1;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(variants_are_right, team),
         cmocka_unit_test_prestate(mutants_are_caught, team),
         cmocka_unit_test(any_team_is_right),
         cmocka_unit_test(a_cut_case_is_the_largest_that_fits),

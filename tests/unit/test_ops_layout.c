@@ -10,7 +10,6 @@
 
 #include "core/random.h"
 #include "ops/context.h"
-#include "sanitized.h"
 
 enum { TENSORS = RIDGE_MAX_INPUTS + RIDGE_MAX_OUTPUTS, ALIGN = 4096 };
 
@@ -135,7 +134,7 @@ static void in_place_gives_the_same_bits(void **state) {
             if (!(target->out[at.output].in_place & RIDGE_IN_PLACE_OF(at.input)) ||
                 !ridge_target_has(target, RIDGE_BACKEND_cpu))
                 continue;
-            for (int i = 0; i < target->n_cases; i += UNDER_SANITIZER ? 3 : 1)
+            for (int i = 0; i < target->n_cases; i++)
                 if (target->cases[i].edge && ridge_case_is_for(&target->cases[i], RIDGE_BACKEND_cpu))
                     check_case(*state, target, &target->cases[i], at);
             checked++;

@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -61,10 +60,18 @@ static int cases_run(const ridge_target *target, const ridge_variant *variant, c
     return cases;
 }
 
+/* Skips a test of ways of every instruction set in a build that leaves some out. */
+static void want_all_sets(void) {
+#if defined(RIDGE_WITHOUT_avx2) || defined(RIDGE_WITHOUT_avx512)
+    skip();
+#endif
+}
+
 /* `ridge verify --edges` runs every way, on an H200 and on the emulated device of few SMs, or on such of compute capability
  * 10.0: else nobody would verify it. */
 static void every_way_has_a_case(void **state) {
     (void)state;
+    want_all_sets();
     int seen = 0, missing = 0;
     for (int t = 0; t < ridge_target_count; t++) {
         const ridge_target *target = ridge_targets[t];
@@ -358,6 +365,7 @@ static const char *chosen(const char *name, const int64_t dim[3], int threads, u
 /* On a Zen 4 core the fused kernel runs at three quarters of the ceiling and more; products of few classes do not. */
 static void few_classes_stay_fused_on_avx512(void **state) {
     (void)state;
+    want_all_sets();
 #if defined(__x86_64__)
     static const char *const targets[] = {"linear_cross_entropy", "linear_cross_entropy_backward",
                                           "linear_cross_entropy_grad"};
@@ -374,6 +382,7 @@ static void few_classes_stay_fused_on_avx512(void **state) {
 /* Shapes on which the ways of a Zen 3 core with AVX2 were more than a fifth apart. */
 static void products_go_where_they_are_fast(void **state) {
     (void)state;
+    want_all_sets();
 #if defined(__x86_64__)
     static const struct {
         const char *target;
@@ -639,10 +648,6 @@ static void problems_have_strides_and_offsets(void **state) {
 }
 
 int main(void) {
-#if defined(RIDGE_WITHOUT_avx2) || defined(RIDGE_WITHOUT_avx512)
-    puts("1..1\nok 1 - ways # SKIP: this build has no code for some instruction set, and so not all ways");
-    return 0;
-#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_has_a_case),
         cmocka_unit_test(every_case_has_a_way),
