@@ -155,6 +155,7 @@ gemm_gemv gemm_gemv_of(const gemm_problem *g) {
 static const char *refusal_of(const gemm_problem *g) {
     const int64_t few = g->m < g->n ? g->m : g->n, outputs = g->m < g->n ? g->n : g->m;
     if (few < 1 || few > GEMV_BATCH) return "for 1 to 64 rows, or columns";
+    if (few == 1 && g->here.sm >= 90) return "one row or column has ways of one launch";
     if (g->k < 1 || g->k > INT32_MAX / 2 || outputs > INT32_MAX / 2)
         return "for a K of 1 and more, and extents of 30 bits";
     if (g->dtype == RIDGE_F32 && few >= GEMV_TENSOR && g->k < GEMM_PARTS_LEAST_K)

@@ -1,44 +1,18 @@
 /* A matrix times a vector, by multiply-adds in fp32: see vector.h. */
-#include "gemm/call.cuh"
+#include "gemm/vector.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
 #include "cuda/tile/reduce.cuh"
 #include "cuda/tile/shift.cuh"
 
-extern "C" {
-#include "gemm/vector.h"
-}
-
 namespace ridge {
 
-constexpr int VECTOR_LINES = GEMM_VECTOR_LINES, VECTOR_WARPS = GEMM_VECTOR_WARPS;
+constexpr int VECTOR_LINES = GEMM_VECTOR_LINES, VECTOR_WARPS = GEMM_VECTOR_WARPS, VECTOR_LOG_WARPS = 3;
+static_assert(1 << VECTOR_LOG_WARPS == VECTOR_WARPS, "a block");
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 constexpr int VECTOR_BLOCKS = 2; /* 80 registers do not suffice there */
 #else
 constexpr int VECTOR_BLOCKS = GEMM_VECTOR_BLOCKS;
 #endif
-
-template <typename T>
-struct vector_args {
-    const T *w; /* element (o, k) is o line + k elements further on */
-    int64_t line;
-    const T *x;
-    int64_t x_step;
-    int outputs, depth, apart;
-    void *c;
-    int64_t c_step; /* from one output to the next */
-    float alpha;
-    bool column, wide; /* outputs are rows of C; of fp32 */
-    gemm_terms<T> terms;
-
-    __device__ void put(int output, float sum) const {
-        if (output >= outputs) return;
-        const float value = terms.of(sum * alpha, column ? output : 0, column ? 0 : output);
-        if (wide)
-            ((float *)c)[output * c_step] = value;
-        else
-            ((T *)c)[output * c_step] = from_float<T>(value);
-    }
-};
 
 template <typename T, int N>
 __device__ inline float vector_dot(const pack<T, N> &a, const pack<T, N> &b, float sum) {
@@ -55,7 +29,7 @@ __device__ inline int vector_output(const vector_args<T> &p, int group, int l) {
 
 /* Groups' sums from those of their lanes, and of 2^log warps, to C. By all threads of the block, of which each has an output. */
 template <typename T, int Lanes>
-__device__ inline void vector_finish(const vector_args<T> &p, float (&sums)[VECTOR_LINES], int log) {
+__device__ inline void vector_finish(const vector_args<T> &p, float (&sums)[VECTOR_LINES], int log, int blocks) {
     constexpr int of_warp = 32 / Lanes;
     __shared__ float shares[VECTOR_WARPS * of_warp][VECTOR_LINES];
     const int lane = (int)threadIdx.x % Lanes;
@@ -65,14 +39,15 @@ __device__ inline void vector_finish(const vector_args<T> &p, float (&sums)[VECT
         if (lane == 0) shares[threadIdx.x / Lanes][l] = sums[l];
     }
     __syncthreads();
+    const int warps = min(1 << log, VECTOR_WARPS), groups = VECTOR_WARPS * of_warp / warps;
     const int group = (int)threadIdx.x / VECTOR_LINES, l = (int)threadIdx.x % VECTOR_LINES;
-    const int groups = VECTOR_WARPS * of_warp >> log;
-    if (group >= groups) return;
-    float sum = shares[group << log][l];
+    float sum = 0.0f;
+    if (group < groups)
 #pragma unroll
-    for (int i = 1; i < VECTOR_WARPS; i++)
-        if (i < 1 << log) sum += shares[(group << log) + i][l];
-    p.put(vector_output(p, (int)blockIdx.x * groups + group, l), sum);
+        for (int i = 0; i < VECTOR_WARPS; i++)
+            if (i < warps) sum += shares[group * warps + i][l];
+    if (!vector_cluster_sum(&sum, blocks) || group >= groups) return;
+    p.put(vector_output(p, (int)blockIdx.x / blocks * groups + group, l), sum);
 }
 
 /* Width elements, or zeros. */
@@ -118,9 +93,10 @@ template <typename T, gemm_vector_loads Loads, int Lanes>
 __global__ void __launch_bounds__(32 * VECTOR_WARPS, VECTOR_BLOCKS) vector_kernel(vector_args<T> p, int log) {
     constexpr int W = Loads == GEMM_VECTOR_SINGLES ? 1 : pack_width<T>, steps = gemm_vector_steps(W);
     using factors_of_x = vector_factors<T, W, Loads>;
-    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % Lanes, share = warp & ((1 << log) - 1);
-    const int of_block = ((int)blockIdx.x * VECTOR_WARPS + warp) >> log, stride = Lanes << log;
-    const int group = of_block * (32 / Lanes) + (int)threadIdx.x % 32 / Lanes;
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % Lanes,
+              number = (int)blockIdx.x * VECTOR_WARPS + warp;
+    const int share = number & ((1 << log) - 1), stride = Lanes << log;
+    const int group = (number >> log) * (32 / Lanes) + (int)threadIdx.x % 32 / Lanes;
     const T *line[VECTOR_LINES]; /* those behind the last are the first one again, which begins alike */
 #pragma unroll
     for (int l = 0; l < VECTOR_LINES; l++) {
@@ -160,26 +136,23 @@ __global__ void __launch_bounds__(32 * VECTOR_WARPS, VECTOR_BLOCKS) vector_kerne
 #pragma unroll
             for (int l = 0; l < VECTOR_LINES; l++) sums[l] = fmaf(to_float(line[l][k]), x, sums[l]);
         }
-    vector_finish<T, Lanes>(p, sums, log);
+    vector_finish<T, Lanes>(p, sums, log, max(1 << log >> VECTOR_LOG_WARPS, 1));
 }
 
 template <gemm_vector_loads Loads, typename T>
 static ridge_status vector_run(const gemm_vector &v, const vector_args<T> &p, cudaStream_t stream) {
     const auto kernel = v.lanes == 32 ? vector_kernel<T, Loads, 32> : vector_kernel<T, Loads, GEMM_VECTOR_LANES>;
-    return launch_overlapping(kernel, {dim3((unsigned)v.blocks), 32 * VECTOR_WARPS}, stream, device_overlaps(), p,
-                              v.log_warps);
+    const int cluster = 1 << v.log_warps > VECTOR_WARPS ? (1 << v.log_warps) / VECTOR_WARPS : 1;
+    return launch_overlapping(kernel, {dim3((unsigned)v.blocks), 32 * VECTOR_WARPS, 0, cluster}, stream,
+                              device_overlaps(), p, v.log_warps);
 }
 
 template <typename T>
 static ridge_status vector_of(const gemm_call &g) {
     const gemm_problem problem = g.problem();
     const gemm_vector v = gemm_vector_of(&problem);
-    vector_args<T> p = {};
-    p.w = (const T *)(v.column ? g.a.base : g.b.base), p.line = v.w.line;
-    p.x = (const T *)(v.column ? g.b.base : g.a.base), p.x_step = v.x_step;
-    p.outputs = (int)v.outputs, p.depth = (int)v.k, p.apart = v.log_apart;
-    p.c = g.c.base, p.c_step = v.column ? g.c.line : 1;
-    p.alpha = g.alpha, p.column = v.column, p.wide = g.wide, p.terms = g.terms<T>();
+    vector_args<T> p = vector_args_of<T>(g, v.of);
+    p.line = v.of.w.line, p.apart = v.log_apart;
     constexpr gemm_vector_loads between = sizeof(T) == 2 ? GEMM_VECTOR_SHIFTED : GEMM_VECTOR_SINGLES;
     if (v.loads == GEMM_VECTOR_PACKS) return vector_run<GEMM_VECTOR_PACKS>(v, p, g.stream);
     return v.loads == between ? vector_run<between>(v, p, g.stream) : vector_run<GEMM_VECTOR_ELEMENTS>(v, p, g.stream);

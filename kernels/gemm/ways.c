@@ -9,7 +9,7 @@
 #include "gemm/hi_lo.h"
 #include "gemm/shallow.h"
 #include "gemm/tensor.h"
-#include "gemm/vector.h"
+#include "gemm/vector_across.h"
 #include "gemm/waves.h"
 #include "gemm/wgmma.h"
 

@@ -12,6 +12,7 @@
 #define GEMM_THIN_WAYS(X)                                                                           \
     X(few_rows, 90, 91, "up to 64 rows, or columns: the other operand once, at the rate of memory") \
     X(vector, 80, 0, "one row, or column, and lines along K: the matrix once, by loads")            \
+    X(vector_across, 80, 0, "one row, or column, and lines across K: the matrix once, by loads")    \
     X(gemv, 80, 0, "up to 64 rows, or columns: the other operand once, by loads, however it lies")  \
     X(shallow, 80, 0, "a K of up to 64 (16 bits: 32): C once")
 #define GEMM_STEP_WAYS(X)                                                                        \

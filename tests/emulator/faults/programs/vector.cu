@@ -9,10 +9,10 @@ using namespace ridge;
 extern "C" gemm_vector gemm_vector_of(const gemm_problem *g) {
     const bool packs = g->dtype == RIDGE_F32;
     gemm_vector v = {};
-    v.column = true, v.outputs = g->m, v.k = g->k, v.w = g->a, v.x_step = 1;
+    v.of.column = true, v.of.outputs = g->m, v.of.k = g->k, v.of.w = g->a, v.of.x_step = 1;
     v.loads = packs ? GEMM_VECTOR_PACKS : GEMM_VECTOR_SHIFTED;
     v.log_apart = packs ? 0 : 3, v.lanes = packs ? GEMM_VECTOR_LANES : 32, v.log_warps = packs ? 0 : 1;
-    const int64_t group = GEMM_VECTOR_LINES << v.log_apart, groups = (v.outputs + group - 1) / group << v.log_apart;
+    const int64_t group = GEMM_VECTOR_LINES << v.log_apart, groups = (v.of.outputs + group - 1) / group << v.log_apart;
     const int64_t of_block = packs ? GEMM_VECTOR_WARPS * 32 / v.lanes : GEMM_VECTOR_WARPS / 2;
     v.blocks = (groups + of_block - 1) / of_block;
     return v;
