@@ -67,17 +67,20 @@ void attention_paged_unfused_traffic(const ridge_case *c, ridge_traffic *traffic
 
 /* ---- ways ---- */
 
-static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
+static const char *pieces_refusal(const ridge_problem *p) {
     static const int of_pages[3] = {ATTENTION_PAGES, ATTENTION_PAGE, ATTENTION_KV_HEADS};
-    const int64_t page = p->c.dim[ATTENTION_PAGE];
-    if (p->c.dim[ATTENTION_D] > t->depth) return "for fewer dimensions of a head";
-    if (page % 8 != 0 || (t->keys % page != 0 && page % t->keys != 0))
-        return "for pages of 8, 16, 32 rows and so on, or multiples of a step of keys";
     if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES, 2) ||
         !attention_is_in_pieces(p, ATTENTION_IN_K, of_pages, 2) ||
         !attention_is_in_pieces(p, ATTENTION_IN_V, of_pages, 2))
         return "for rows of q, k and v that begin at multiples of 16 bytes";
     return NULL;
+}
+static const char *refusal_of(const attention_tile *t, const ridge_problem *p) {
+    const int64_t page = p->c.dim[ATTENTION_PAGE];
+    if (p->c.dim[ATTENTION_D] > t->depth) return "for fewer dimensions of a head";
+    if (page % 8 != 0 || (t->keys % page != 0 && page % t->keys != 0))
+        return "for pages of 8, 16, 32 rows and so on, or multiples of a step of keys";
+    return pieces_refusal(p);
 }
 
 /* How long sequences are is not known where ways are chosen: they are taken to fill the pages that there are. */
@@ -116,6 +119,17 @@ static ridge_plan tile_plan(const ridge_way *way, const ridge_problem *p) {
     return plan;
 }
 
+static ridge_plan decode_plan(const ridge_way *way, const ridge_problem *p) {
+    const ridge_problem rows = in_rows(p, of_filled_pages), longest = in_rows(p, attention_paged_rows);
+    ridge_plan plan = {.refusal = attention_decode_refusal(&rows)};
+    (void)way;
+    if (!plan.refusal) plan.refusal = pieces_refusal(p);
+    if (plan.refusal) return plan;
+    plan = with_traffic(attention_decode_cost(&rows), p);
+    plan.scratch = attention_decode_cost(&longest).scratch;
+    return plan;
+}
+
 static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
     const ridge_problem rows = in_rows(p, of_filled_pages);
     const ridge_plan plan = attention_any_plan(way, &rows);
@@ -124,6 +138,7 @@ static ridge_plan any_plan(const ridge_way *way, const ridge_problem *p) {
 
 #define DECLARE(name, ...) RIDGE_CUDA_DECLARE(attention_paged_cuda_##name);
 ATTENTION_PAGED_TILES(DECLARE)
+RIDGE_CUDA_DECLARE(attention_paged_cuda_decode);
 RIDGE_CUDA_DECLARE(attention_paged_cuda_any);
 
 #define TILE_WAY(name_, depth_, values_, keys_, groups_, packed_, step_, tile_, idea_) \
@@ -135,7 +150,12 @@ RIDGE_CUDA_DECLARE(attention_paged_cuda_any);
      .run = RIDGE_CUDA(attention_paged_cuda_##name_),                                  \
      .own = &(const attention_tile){depth_, values_, keys_, groups_, packed_, step_, tile_}},
 const ridge_way attention_paged_ways[ATTENTION_PAGED_WAYS] = {
-    ATTENTION_PAGED_TILES(TILE_WAY){.name = "any",
-                                    .idea = "64 queries by 32 keys, operands as they lie, by mma",
-                                    .plan = any_plan,
-                                    .run = RIDGE_CUDA(attention_paged_cuda_any)}};
+    ATTENTION_PAGED_TILES(TILE_WAY){.name = "decode",
+                                    .idea = "up to 8 rows of heads that share keys, which each warp has some of",
+                                    .needs = 90,
+                                    .plan = decode_plan,
+                                    .run = RIDGE_CUDA(attention_paged_cuda_decode)},
+    {.name = "any",
+     .idea = "64 queries by 32 keys, operands as they lie, by mma",
+     .plan = any_plan,
+     .run = RIDGE_CUDA(attention_paged_cuda_any)}};

@@ -77,7 +77,7 @@ __device__ inline void store_no_part(const attention_args &a, const attention_pl
 struct attention_shares {
     static constexpr int of_lane = ATTENTION_PARTS / 32;
     float share[of_lane];
-    float all, log2_all; /* all: of the sums that shares are of */
+    float less, all; /* what the largest one is relative to; the sum that shares are of */
 
     /* end(p): of part p; sink: -inf for none. A row that sees nothing has all = 0. */
     template <typename F>
@@ -91,10 +91,10 @@ struct attention_shares {
             top = fmaxf(top, ends[i].x);
         }
         top = lanes_max<32>(top);
-        const float less = top == -INFINITY ? 0.0f : top;
+        less = top == -INFINITY ? 0.0f : top;
 #pragma unroll
         for (int i = 0; i < of_lane; i++) share[i] = ex2_approx_ftz(ends[i].x - less), sum += share[i] * ends[i].y;
-        all = lanes_sum<32>(sum) + ex2_approx_ftz(sink * LOG2_E - less), log2_all = less + log2f(all);
+        all = lanes_sum<32>(sum) + ex2_approx_ftz(sink * LOG2_E - less);
     }
     __device__ float of(int p) const {
         float v = share[0];
@@ -110,37 +110,65 @@ struct alignas(Count < 4 ? 4 * Count : 16) attention_values {
     float v[Count];
 };
 
-/* out and lse of a row from what its parts have, by a warp. sums(p), end(p): those of part p. Loads of the first parts are under
- * way together with those of the shares. */
+/* What a warp has of a row of several parts: a lane's values, not divided, from column() on; what they are relative to, -inf where it
+ * sees nothing, and the sum of its exponentials. */
+template <class S>
+struct attention_merged {
+    static constexpr int count = S::V / 32;
+    attention_values<count> values;
+    float less, all;
+    __device__ static int column(void) { return (int)threadIdx.x % 32 * count; }
+};
+
+/* From what `parts` parts have, by a warp. sums(p), end(p): those of part p. Loads of the first parts are under way together with
+ * those of the shares. */
 template <class S, typename Sums, typename End>
-__device__ inline void merge_row(const attention_args &a, const attention_place &place, int row, const Sums &sums,
-                                 const End &end) {
-    constexpr int count = S::V / 32, together = 64 / count;
-    const int column = (int)threadIdx.x % 32 * count;
-    attention_values<count> some[together], result = {};
+__device__ inline attention_merged<S> merge_parts(int parts, float sink, const Sums &sums, const End &end) {
+    constexpr int count = attention_merged<S>::count, together = 64 / count;
+    attention_values<count> some[together];
+    attention_merged<S> row = {};
     const auto load = [&](int begin) {
 #pragma unroll
         for (int p = 0; p < together; p++)
-            some[p] = begin + p < a.parts ? *(const attention_values<count> *)(sums(begin + p) + column)
-                                          : attention_values<count>{};
+            some[p] = begin + p < parts ? *(const attention_values<count> *)(sums(begin + p) + row.column())
+                                        : attention_values<count>{};
     };
     load(0);
-    const float sink = S::shaped && a.sink ? a.sink[attention_head<S>(a, place, row)] : -INFINITY;
-    const attention_shares shares(a.parts, sink, end);
-    for (int begin = 0; begin < a.parts; load(begin += together)) {
+    const attention_shares shares(parts, sink, end);
+    for (int begin = 0; begin < parts; load(begin += together)) {
 #pragma unroll
         for (int p = 0; p < together; p++) {
             const float share = shares.of(begin + p);
 #pragma unroll
-            for (int i = 0; i < count; i++) result.v[i] = fmaf(share, some[p].v[i], result.v[i]);
+            for (int i = 0; i < count; i++) row.values.v[i] = fmaf(share, some[p].v[i], row.values.v[i]);
         }
     }
-    const float by = shares.all == 0.0f ? 0.0f : 1.0f / shares.all;
+    row.less = shares.all == 0.0f ? -INFINITY : shares.less, row.all = shares.all;
+    return row;
+}
+/* To out and lse. */
+template <class S>
+__device__ inline void store_merged(const attention_args &a, const attention_place &place, int row,
+                                    const attention_merged<S> &merged) {
+    const float by = merged.all == 0.0f ? 0.0f : 1.0f / merged.all;
     typename S::O *const out = attention_row<S>(a, place, row);
 #pragma unroll
-    for (int i = 0; i < count; i++)
-        if (column + i < a.values) out[column + i] = from_float<typename S::O>(result.v[i] * by);
-    if (column == 0) *attention_lse<S>(a, place, row) = shares.all == 0.0f ? -INFINITY : shares.log2_all * LN_2;
+    for (int i = 0; i < merged.count; i++)
+        if (merged.column() + i < a.values)
+            out[merged.column() + i] = from_float<typename S::O>(merged.values.v[i] * by);
+    if (merged.column() == 0)
+        *attention_lse<S>(a, place, row) = merged.all == 0.0f ? -INFINITY : (merged.less + log2f(merged.all)) * LN_2;
+}
+
+template <class S>
+__device__ inline float attention_sink(const attention_args &a, const attention_place &place, int row) {
+    return S::shaped && a.sink ? a.sink[attention_head<S>(a, place, row)] : -INFINITY;
+}
+/* All parts of a row, to out and lse. */
+template <class S, typename Sums, typename End>
+__device__ inline void merge_row(const attention_args &a, const attention_place &place, int row, const Sums &sums,
+                                 const End &end) {
+    store_merged<S>(a, place, row, merge_parts<S>(a.parts, attention_sink<S>(a, place, row), sums, end));
 }
 
 /* By all threads of the blocks of a tile, which are a cluster and have left their parts in `room`: they share the tile's rows, row r

@@ -19,26 +19,32 @@ inline void take_parts(attention_args *a, const attention_tile &tile, const ridg
 }
 
 /* Clusters of that many blocks that run at the same time, asked once for each device. */
-template <class S>
+template <auto Kernel>
 static int resident_parts(const launch_shape &shape) {
     static per_device<int> resident[ATTENTION_CLUSTER + 1];
-    const void *const kernel = (const void *)attention_kernel<S>;
+    const void *const kernel = (const void *)Kernel;
     return resident[shape.cluster].get([&] {
         int clusters = 0;
-        if (allow_large_clusters(kernel) == cudaSuccess)
+        if (allow_shared(kernel, shape.bytes) == cudaSuccess && allow_large_clusters(kernel) == cudaSuccess)
             (void)cuda_status(resident_clusters(&clusters, kernel, shape), "");
         return clusters;
     });
 }
-/* Packed tiles: whether the blocks of each tile's parts are one cluster, and all of these run at the same time. */
-template <class S>
+/* Whether the blocks of each tile's parts are one cluster, and all of these run at the same time. */
+template <auto Kernel>
 static bool take_clusters(launch_shape *shape, int parts) {
     const int tiles = (int)shape->grid.x / parts;
     if (parts < 2 || parts > ATTENTION_CLUSTER || (int)shape->grid.x % parts != 0) return false;
     shape->cluster = parts;
-    if (resident_parts<S>(*shape) >= tiles) return true;
+    if (resident_parts<Kernel>(*shape) >= tiles) return true;
     shape->cluster = 1;
     return false;
+}
+/* The launch that merges parts. */
+template <class S>
+static ridge_status merge_by_launch(const attention_args &a, cudaStream_t stream) {
+    const dim3 blocks((unsigned)((a.batch * a.heads * a.m + 3) / 4));
+    return launch_overlapping(attention_merge<S>, {blocks, 128}, stream, device_overlaps(), a);
 }
 
 /* Tensor maps of k and v: rows of a batch, or of a page. Values that are transposed have none. */
@@ -73,13 +79,10 @@ inline ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     if constexpr (S::packed) take_parts<S>(&a, tile, call, sms);
     const int64_t tiles = (int64_t)a.m_tiles * a.batch * (S::packed ? (int64_t)kv_heads * a.parts : a.heads);
     launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
-    if constexpr (S::packed) a.clustered = tiles <= sms && take_clusters<S>(&shape, a.parts);
+    if constexpr (S::packed) a.clustered = tiles <= sms && take_clusters<attention_kernel<S>>(&shape, a.parts);
     RIDGE_TRY(launch_overlapping(attention_kernel<S>, shape, stream, true, maps, a));
     if constexpr (S::packed)
-        if (a.part_sums && !a.clustered) {
-            const dim3 blocks((unsigned)((a.batch * a.heads * a.m + 3) / 4));
-            return launch_overlapping(attention_merge<S>, {blocks, 128}, stream, true, a);
-        }
+        if (a.part_sums && !a.clustered) return merge_by_launch<S>(a, stream);
     return RIDGE_OK;
 }
 

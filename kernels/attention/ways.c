@@ -7,6 +7,7 @@ ATTENTION_TILES(DECLARE)
 ATTENTION_TENSOR_TILES(DECLARE)
 ATTENTION_VARLEN_TILES(DECLARE_VARLEN)
 ATTENTION_TENSOR_TILES(DECLARE_VARLEN)
+RIDGE_CUDA_DECLARE(attention_cuda_decode);
 RIDGE_CUDA_DECLARE(attention_cuda_any);
 RIDGE_CUDA_DECLARE(attention_varlen_cuda_any);
 
@@ -23,6 +24,12 @@ RIDGE_CUDA_DECLARE(attention_varlen_cuda_any);
 #define TENSOR_WAY(...) WAY(100, attention_cuda_, __VA_ARGS__)
 #define VARLEN_WAY(...) WAY(90, attention_varlen_cuda_, __VA_ARGS__)
 #define VARLEN_TENSOR_WAY(...) WAY(100, attention_varlen_cuda_, __VA_ARGS__)
+#define DECODE_WAY                                                                 \
+    {.name = "decode",                                                             \
+     .idea = "up to 8 rows of heads that share keys, which each warp has some of", \
+     .needs = 90,                                                                  \
+     .plan = attention_decode_plan,                                                \
+     .run = RIDGE_CUDA(attention_cuda_decode)},
 #define ANY_WAY(run_)                                               \
     {.name = "any",                                                 \
      .idea = "64 queries by 32 keys, operands as they lie, by mma", \
@@ -30,6 +37,6 @@ RIDGE_CUDA_DECLARE(attention_varlen_cuda_any);
      .run = RIDGE_CUDA(run_)},
 
 const ridge_way attention_cuda_ways[ATTENTION_CUDA_WAYS] = {ATTENTION_TILES(TILE_WAY) ATTENTION_TENSOR_TILES(TENSOR_WAY)
-                                                                ANY_WAY(attention_cuda_any)};
+                                                                DECODE_WAY ANY_WAY(attention_cuda_any)};
 const ridge_way attention_varlen_ways[ATTENTION_VARLEN_WAYS] = {
     ATTENTION_VARLEN_TILES(VARLEN_WAY) ATTENTION_TENSOR_TILES(VARLEN_TENSOR_WAY) ANY_WAY(attention_varlen_cuda_any)};

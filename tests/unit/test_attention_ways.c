@@ -17,10 +17,11 @@ static const struct {
     int64_t dim[8];
     const char *way;
 } calls[] = {
-    {{1, 64, 32, 16, 8, 128, 16384, 256}, "packed_128"}, {{1, 64, 32, 128, 8, 128, 2048, 32}, "packed_128"},
+    {{1, 64, 32, 16, 8, 128, 16384, 256}, "decode"},   {{1, 64, 64, 128, 4, 128, 2048, 32}, "packed_128"},
     {{20, 2, 8, 128, 1, 128, 38, 19}, "packed_128"}, /* few large pages: sequences are not short for that */
-    {{512, 4, 32, 16, 8, 128, 2048, 512}, "tile_128"},   {{332, 9, 8, 8, 8, 256, 2223, 247}, "tile_256_64"},
-    {{1, 64, 32, 24, 8, 128, 16384, 256}, "any"}, /* pages that are no part of a step */
+    {{512, 4, 32, 16, 8, 128, 2048, 512}, "tile_128"}, {{332, 9, 8, 8, 8, 256, 2223, 247}, "tile_256_64"},
+    {{1, 64, 32, 24, 8, 128, 16384, 256}, "decode"}, /* pages that are no part of a step */
+    {{20, 64, 32, 24, 8, 128, 16384, 256}, "any"},
 };
 
 /* As ridge_way_choose, in builds without CUDA too. */

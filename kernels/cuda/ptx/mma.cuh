@@ -28,6 +28,13 @@ __device__ inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], u
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/* The 8 x 8 matrix of 16 bits of whose row l / 4 lane l has the columns 2 (l % 4) and the next, transposed. */
+__device__ inline unsigned movmatrix_trans(unsigned rows) {
+    unsigned columns;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(columns) : "r"(rows));
+    return columns;
+}
+
 }  // namespace ridge
 
 #endif
