@@ -8,19 +8,11 @@
 /* Of an H200: microseconds of a launch, of a block's beginning and end, of a merge; bytes a microsecond, of all SMs and of one. */
 static const double LAUNCH = 2.5, BLOCK = 1.5, MERGE = 2.0, BYTES = 4.55e6, BYTES_OF_SM = 5.5e4;
 
-static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
-static int64_t rows_of(const int64_t *dim) {
-    return dim[ATTENTION_M] * (dim[ATTENTION_HEADS] / dim[ATTENTION_KV_HEADS]);
-}
 static int64_t tiles_of(const int64_t *dim) { return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS]; }
 
 /* Of warps, one after the other, which have all keys that some query sees. */
 static int64_t units_of(const int64_t *dim, const double *option) {
-    const int64_t m = dim[ATTENTION_M], n = dim[ATTENTION_N];
-    if (m < 1) return 0;
-    const attention_keys keys = attention_keys_of(attention_mask_of(dim, option), 0, (int)m - 1, (int)n);
-    return up(keys.end > keys.begin ? keys.end - keys.begin : 0, ATTENTION_DECODE_KEYS);
+    return attention_whole(attention_keys_seen(dim, option), ATTENTION_DECODE_KEYS);
 }
 
 /* Microseconds of all blocks, in waves, where memory serves all alike. */
@@ -29,8 +21,8 @@ static double blocks_us(const int64_t *dim, int64_t units, attention_decode d, i
     const double bytes = ATTENTION_DECODE_KEYS * 2.0 * d.warps * (double)(dim[ATTENTION_D] + dim[ATTENTION_V]);
     const double rate =
         fmin(BYTES / (double)(blocks < room ? blocks : room), BYTES_OF_SM * d.warps / ATTENTION_DECODE_WARPS);
-    const double rounds = (double)up(units, (int64_t)d.parts * d.warps);
-    return (double)up(blocks, room) * (rounds * bytes / rate + BLOCK) + (d.parts > 1 ? MERGE : 0);
+    const double rounds = (double)attention_whole(units, (int64_t)d.parts * d.warps);
+    return (double)attention_whole(blocks, room) * (rounds * bytes / rate + BLOCK) + (d.parts > 1 ? MERGE : 0);
 }
 /* Those of the least time. Half as many warps a block where tiles are many: one more than there are SMs would be a wave. */
 attention_decode attention_decode_of(const int64_t *dim, const double *option, int sms) {
@@ -51,7 +43,7 @@ const char *attention_decode_refusal(const ridge_problem *p) {
     if (dim[ATTENTION_D] > ATTENTION_DECODE_DEPTH || dim[ATTENTION_V] > ATTENTION_DECODE_DEPTH)
         return "for d and v to 128";
     if (dim[ATTENTION_D] % 8 != 0 || dim[ATTENTION_V] % 8 != 0) return "for d and v in multiples of 8";
-    if (rows_of(dim) > ATTENTION_DECODE_ROWS) return "for up to 8 rows of heads that share keys";
+    if (attention_packed_rows(dim) > ATTENTION_DECODE_ROWS) return "for up to 8 rows of heads that share keys";
     return NULL;
 }
 
@@ -59,7 +51,7 @@ ridge_plan attention_decode_cost(const ridge_problem *p) {
     const int64_t *dim = p->c.dim;
     const int sms = attention_sms(p);
     const attention_decode d = attention_decode_of(dim, p->c.option, sms);
-    const int64_t of_row = ATTENTION_DECODE_DEPTH + 2, rows = tiles_of(dim) * rows_of(dim);
+    const int64_t of_row = ATTENTION_DECODE_DEPTH + 2, rows = tiles_of(dim) * attention_packed_rows(dim);
     const double floats = d.parts < 2 ? 0 : (double)(d.parts * rows * of_row);
     return (ridge_plan){.us = LAUNCH + blocks_us(dim, units_of(dim, p->c.option), d, sms),
                         .traffic = {.read = attention_bytes_read(&p->c) + 4 * floats,
@@ -68,9 +60,8 @@ ridge_plan attention_decode_cost(const ridge_problem *p) {
 }
 
 ridge_plan attention_decode_plan(const ridge_way *way, const ridge_problem *p) {
-    static const attention_tile any_tile = {ATTENTION_DECODE_DEPTH, ATTENTION_DECODE_DEPTH, 0, 0, true, 0, 0};
     const char *refusal = attention_decode_refusal(p);
     (void)way;
-    if (!refusal) refusal = attention_tile_refusal(&any_tile, p, 2);
+    if (!refusal) refusal = attention_pieces_refusal(p, 2);
     return refusal ? (ridge_plan){.refusal = refusal} : attention_decode_cost(p);
 }

@@ -27,7 +27,7 @@ struct attention_decode_shape : attention_shape<Type, Depth, Depth, 128, 1, true
     static constexpr int threads = 32 * ATTENTION_DECODE_WARPS; /* of a block, or half as many */
     static constexpr int chunks = Depth / 32;                   /* of a key: 64 bytes each */
     static constexpr int half_bytes = DECODE_KEYS * Depth * 2;  /* of 16 keys, and of their values */
-    static constexpr int stages = 256 * 3 / Depth / 2;          /* of a warp: 24 KiB, all under way */
+    static constexpr int stages = 24 * 1024 / (2 * half_bytes); /* of a warp, all under way */
     static constexpr int q_bytes = chunks * 512, ring_bytes = stages * 2 * half_bytes;
     static constexpr int stride = Depth + 4; /* of a row's sums in a warp's place, when its keys are done */
     static_assert(M * (stride * 4 + 8) <= ring_bytes, "sums, and what they are relative to");

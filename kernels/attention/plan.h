@@ -10,6 +10,19 @@ static inline double attention_heads_of(const ridge_problem *p) {
 }
 static inline int attention_sms(const ridge_problem *p) { return p->here.sm_count > 0 ? p->here.sm_count : 1; }
 
+static inline int64_t attention_whole(int64_t n, int64_t of) { return (n + of - 1) / of; }
+/* Of heads that share keys. */
+static inline int64_t attention_packed_rows(const int64_t *dim) {
+    return dim[ATTENTION_M] * (dim[ATTENTION_HEADS] / dim[ATTENTION_KV_HEADS]);
+}
+/* Keys that some query sees. */
+static inline int64_t attention_keys_seen(const int64_t *dim, const double *option) {
+    const int64_t m = dim[ATTENTION_M], n = dim[ATTENTION_N];
+    if (m < 1) return 0;
+    const attention_keys keys = attention_keys_of(attention_mask_of(dim, option), 0, (int)m - 1, (int)n);
+    return keys.end > keys.begin ? keys.end - keys.begin : 0;
+}
+
 /* All but the last dimension of what has queries, and of what has keys. */
 static const int ATTENTION_OF_QUERIES[3] = {ATTENTION_M, ATTENTION_BATCH, ATTENTION_HEADS};
 static const int ATTENTION_OF_KEYS[3] = {ATTENTION_N, ATTENTION_BATCH, ATTENTION_KV_HEADS};

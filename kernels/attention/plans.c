@@ -10,37 +10,32 @@ static const double LAUNCH = 3, ANY = 1e6, ANY_ALONE = 2.6e5, DRAM = 4.2e6;
 /* Microseconds of a row that a packed tile loads by itself, and of a cluster's barrier with the merge behind it. */
 static const double PACKED_ROW = 0.06, MERGE = 1.5;
 
-static int64_t whole_tiles(int64_t rows, int64_t of) { return (rows + of - 1) / of; }
-static int64_t packed_rows(const int64_t *dim) {
-    return dim[ATTENTION_M] * (dim[ATTENTION_HEADS] / dim[ATTENTION_KV_HEADS]);
-}
 static int64_t packed_tiles(const int64_t *dim) {
-    return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * whole_tiles(packed_rows(dim), 64);
+    return dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * attention_whole(attention_packed_rows(dim), 64);
 }
 
 /* Microseconds of all parts, of `each` steps: an SM has one block, which takes them in turn. Without the merge. */
 static double parts_us(const attention_tile *t, double tiles, int64_t steps, int64_t each, int sms) {
-    return ceil(tiles * (double)whole_tiles(steps, each) / sms) * ((double)each * t->step_us + t->tile_us);
+    return ceil(tiles * (double)attention_whole(steps, each) / sms) * ((double)each * t->step_us + t->tile_us);
 }
 /* Those of the least time, of two steps and more: they fill the SMs once, or several times where tiles are more than half of the
  * SMs. None is empty in the tile that sees most. */
 int attention_parts(const attention_tile *t, const int64_t *dim, const double *option, int sms) {
-    const int64_t tiles = packed_tiles(dim), m = dim[ATTENTION_M], n = dim[ATTENTION_N];
-    if (!t->packed || tiles < 1 || m < 1 || packed_rows(dim) > ATTENTION_PACKED_ROWS) return 1;
-    const attention_keys keys = attention_keys_of(attention_mask_of(dim, option), 0, (int)m - 1, (int)n);
-    const int64_t steps = whole_tiles(keys.end > keys.begin ? keys.end - keys.begin : 0, t->keys);
+    const int64_t tiles = packed_tiles(dim);
+    if (!t->packed || tiles < 1 || dim[ATTENTION_M] < 1 || attention_packed_rows(dim) > ATTENTION_PACKED_ROWS) return 1;
+    const int64_t steps = attention_whole(attention_keys_seen(dim, option), t->keys);
     int64_t parts = 1;
     double least = parts_us(t, (double)tiles, steps, steps > 1 ? steps : 1, sms);
     for (int64_t p = 2; p <= ATTENTION_PARTS && p <= steps / 2; p++) {
-        const int64_t each = whole_tiles(steps, p);
+        const int64_t each = attention_whole(steps, p);
         const double us = parts_us(t, (double)tiles, steps, each, sms) + MERGE;
-        if (us < least) least = us, parts = whole_tiles(steps, each);
+        if (us < least) least = us, parts = attention_whole(steps, each);
     }
     return (int)parts;
 }
 int64_t attention_part_floats(const attention_tile *t, const int64_t *dim, int parts) {
     if (parts < 2) return 0;
-    return parts * dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * packed_rows(dim) * (t->values + 2);
+    return parts * dim[ATTENTION_BATCH] * dim[ATTENTION_KV_HEADS] * attention_packed_rows(dim) * (t->values + 2);
 }
 
 /* Of a head. Where sequences end is in the device's memory: they are taken to be of one length. */
@@ -53,7 +48,7 @@ static double steps_of(const ridge_problem *p, int rows, int keys, double *longe
 /* Tiles of a head. */
 static double tiles_of(const ridge_problem *p, int rows) {
     const ridge_case each = attention_one_sequence(&p->c);
-    return (double)(attention_sequences(&p->c) * whole_tiles(each.dim[ATTENTION_M], rows));
+    return (double)(attention_sequences(&p->c) * attention_whole(each.dim[ATTENTION_M], rows));
 }
 
 const char *attention_common_refusal(const ridge_problem *p) {
@@ -66,16 +61,20 @@ const char *attention_common_refusal(const ridge_problem *p) {
     return NULL;
 }
 
-const char *attention_tile_refusal(const attention_tile *t, const ridge_problem *p, int size) {
-    const char *why = attention_common_refusal(p);
-    if (why) return why;
-    if (p->c.dim[ATTENTION_D] > t->depth || p->c.dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
+const char *attention_pieces_refusal(const ridge_problem *p, int size) {
     if (p->c.dim[ATTENTION_N] < 1) return "for one key and more";
     if (!attention_is_in_pieces(p, ATTENTION_IN_Q, ATTENTION_OF_QUERIES, size) ||
         !attention_is_in_pieces(p, ATTENTION_IN_K, ATTENTION_OF_KEYS, size) ||
         !attention_is_in_pieces(p, ATTENTION_IN_V, ATTENTION_OF_KEYS, size))
         return "for rows of q, k and v that begin at multiples of 16 bytes";
     return NULL;
+}
+
+const char *attention_tile_refusal(const attention_tile *t, const ridge_problem *p, int size) {
+    const char *why = attention_common_refusal(p);
+    if (why) return why;
+    if (p->c.dim[ATTENTION_D] > t->depth || p->c.dim[ATTENTION_V] > t->values) return "for fewer dimensions of a head";
+    return attention_pieces_refusal(p, size);
 }
 
 static ridge_traffic traffic_of(const ridge_problem *p) {
@@ -87,7 +86,7 @@ static const char *packed_refusal(const attention_tile *t, const ridge_problem *
     const int64_t *dim = p->c.dim;
     if (t->depth > 64 && dim[ATTENTION_D] <= t->depth / 2 && dim[ATTENTION_V] <= t->values / 2)
         return "where a tile of half as many dimensions does not do";
-    if (packed_rows(dim) > ATTENTION_PACKED_ROWS) return "for up to 4096 rows of heads that share keys";
+    if (attention_packed_rows(dim) > ATTENTION_PACKED_ROWS) return "for up to 4096 rows of heads that share keys";
     if (attention_parts(t, dim, p->c.option, attention_sms(p)) < 2 && dim[ATTENTION_HEADS] == dim[ATTENTION_KV_HEADS])
         return "where heads share keys, or keys can be parted";
     return NULL;
@@ -99,9 +98,9 @@ ridge_plan attention_packed_plan(const attention_tile *t, const ridge_problem *p
     const int parts = attention_parts(t, dim, p->c.option, attention_sms(p));
     ridge_plan plan = {.traffic = traffic_of(p)};
     const double floats = (double)attention_part_floats(t, dim, parts), tiles = (double)packed_tiles(dim);
-    const double steps = ceil((double)whole_tiles(dim[ATTENTION_N], t->keys) / parts);
+    const double steps = ceil((double)attention_whole(dim[ATTENTION_N], t->keys) / parts);
     const double turns = ceil(tiles * parts / attention_sms(p));
-    const double tile = t->tile_us + PACKED_ROW * fmin((double)packed_rows(dim), 64);
+    const double tile = t->tile_us + PACKED_ROW * fmin((double)attention_packed_rows(dim), 64);
     plan.us = LAUNCH + fmax(turns * (steps * t->step_us + tile), tile + attention_bytes_read(&p->c) / DRAM);
     const bool clustered = parts <= ATTENTION_CLUSTER && tiles * parts <= attention_sms(p);
     if (parts > 1) plan.us += clustered ? MERGE : LAUNCH + 8 * floats / DRAM;

@@ -30,7 +30,8 @@ ridge_plan attention_any_plan(const ridge_way *way, const ridge_problem *p);
 
 /* Their parts, for ways of other targets: what none takes, and a packed tile's time and scratch. */
 const char *attention_common_refusal(const ridge_problem *p);
-/* And what a tile does not take, of elements of `size` bytes. */
+/* What is not loaded in pieces of 16 bytes, and what a tile does not take, of elements of `size` bytes. */
+const char *attention_pieces_refusal(const ridge_problem *p, int size);
 const char *attention_tile_refusal(const attention_tile *tile, const ridge_problem *p, int size);
 ridge_plan attention_packed_plan(const attention_tile *tile, const ridge_problem *p);
 ridge_plan attention_tile_plan(const attention_tile *tile, const ridge_problem *p);

@@ -46,6 +46,14 @@ inline vector_args<T> vector_args_of(const gemm_call &g, const gemm_vector_opera
     return p;
 }
 
+/* f.template operator()<T>(g) of a call that has outputs. */
+template <typename F>
+inline ridge_status vector_by_type(const ridge_call *call, const F &f) {
+    const gemm_call g(call);
+    if (g.c.rows == 0 || g.c.columns == 0) return RIDGE_OK;
+    return with_storage(g.dtype, [&]<typename T>() { return f.template operator()<T>(g); });
+}
+
 /* Adds what a cluster's blocks have in `sum`, thread by thread and in the blocks' order. By all threads; false in blocks that have no
  * result: all but the first. */
 __device__ inline bool vector_cluster_sum(float *sum, int blocks) {

@@ -2,8 +2,8 @@
  * it, and one launch reads it once, of any type and at any address.
  *
  * A group of lanes has four lines at a time: eight lanes where K is small, a warp, or where lines are few up to eight warps of a
- * block, and up to eight blocks that are a cluster. Lanes load 16 bytes of a line; between 16-byte boundaries, the lines of a group are those that begin alike, so that what x
- * takes is paid once for all of them. */
+ * block, and up to eight blocks that are a cluster. Lanes load 16 bytes of a line; between 16-byte boundaries, the lines of a group
+ * are those that begin alike, so that what x takes is paid once for all of them. */
 #ifndef RIDGE_GEMM_VECTOR_H
 #define RIDGE_GEMM_VECTOR_H
 

@@ -106,8 +106,6 @@ static ridge_status vector_across_of(const gemm_call &g) {
 }  // namespace ridge
 
 extern "C" ridge_status gemm_cuda_vector_across(const ridge_call *call) {
-    using namespace ridge;
-    const gemm_call g(call);
-    if (g.c.rows == 0 || g.c.columns == 0) return RIDGE_OK;
-    return with_storage(g.dtype, [&]<typename T>() { return vector_across_of<T>(g); });
+    return ridge::vector_by_type(call,
+                                 [&]<typename T>(const ridge::gemm_call &g) { return ridge::vector_across_of<T>(g); });
 }
