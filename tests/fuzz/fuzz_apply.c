@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/identity/machine.h"
 #include "ops/context.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -77,7 +78,7 @@ static bool has_two_threads(const stream *s) {
     return hash >> 24 == 1;
 }
 
-/* Contexts of one and of two threads for each instruction set, made once. */
+/* Contexts of one and of two threads for each instruction set, made once; of one that is not here, the best set. */
 static ridge_context *context_of(stream *s, bool two) {
     static ridge_context *contexts[2][RIDGE_ISA_COUNT];
     if (!contexts[0][0])
@@ -85,7 +86,7 @@ static ridge_context *context_of(stream *s, bool two) {
             for (int isa = 0; isa < RIDGE_ISA_COUNT; isa++) {
                 ridge_context **c = &contexts[threads - 1][isa];
                 require(ridge_context_create(threads, c, NULL) == RIDGE_OK);
-                if (isa < (int)(*c)->isa) (*c)->isa = (ridge_isa)isa;
+                if (ridge_isa_supported((ridge_isa)isa)) (*c)->isa = (ridge_isa)isa;
             }
     const unsigned isa = (RIDGE_ISA_COUNT - 1 + draw(s, RIDGE_ISA_COUNT)) % RIDGE_ISA_COUNT;
     return contexts[two ? 1 : 0][isa];
