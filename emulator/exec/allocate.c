@@ -28,9 +28,7 @@ typedef struct flow {
 static bool has(const uint64_t *set, uint32_t r) { return set[r / 64] >> r % 64 & 1; }
 static void add(uint64_t *set, uint32_t r) { set[r / 64] |= UINT64_C(1) << r % 64; }
 
-/* ---- control flow
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- control flow ------------------------------------------------------------------------------------------------ */
 /* Calls found(context, target) for each label of the instruction's operands. */
 static void each_label(const ptx_instruction *instruction, void (*found)(flow *, uint32_t from, uint32_t to), flow *f,
                        uint32_t from) {
@@ -78,8 +76,7 @@ static void find_blocks(flow *f) {
     }
 }
 
-/* ---- what instructions read and write
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- what instructions read and write ---------------------------------------------------------------------------- */
 static void uses_of(const flow *f, uint32_t i, uint32_t *from, uint32_t *to) {
     *from = f->builder->touch_first[f->part->op_of[i]];
     *to = f->builder->touch_first[f->part->op_of[i + 1]];
@@ -131,8 +128,7 @@ static void find_liveness(flow *f) {
     }
 }
 
-/* ---- intervals: from the first to the last instruction where a register is live or touched
- * ------------------------------------------------------ */
+/* ---- intervals: from the first to the last instruction where a register is live or touched ----------------------- */
 typedef struct interval {
     uint32_t reg, first, last, bytes;
 } interval;
@@ -164,8 +160,7 @@ static void find_intervals(const flow *f, interval *list) {
     }
 }
 
-/* ---- places, by size: predicates 4 bytes, others a multiple of 64
- * ---------------------------------------------------------------------------------- */
+/* ---- places, by size: predicates 4 bytes, others a multiple of 64 ------------------------------------------------ */
 enum { SIZES = 5 };
 static uint32_t size_index(uint32_t bytes) { return bytes == 4 ? 0 : 1 + (uint32_t)__builtin_ctz(bytes / 64); }
 

@@ -11,8 +11,7 @@
 enum { FTZ = 1 };
 static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-/* ---- one number: a is flushed already when that is due
- * ------------------------------------------------------------------------------ */
+/* ---- one number: a is flushed already when that is due ----------------------------------------------------------- */
 static inline float reciprocal(float a) { return 1.0f / a; }
 static inline float root(float a) { return __builtin_sqrtf(a); }
 static inline float reciprocal_root(float a) { return (float)(1.0 / __builtin_sqrt((double)a)); }
@@ -91,8 +90,7 @@ EMU_UNARY(tanh_f16x2, uint32_t, uint32_t, PAIRED(half_tanh))
 EMU_UNARY(tanh_bf16, uint16_t, uint16_t, brain_tanh(a))
 EMU_UNARY(tanh_bf16x2, uint32_t, uint32_t, PAIRED(brain_tanh))
 
-/* ---- other roundings: the processor's, set around a loop that is not inlined
- * ------------------------------------------------------------ */
+/* ---- other roundings: the processor's, set around a loop that is not inlined ------------------------------------- */
 enum { DIV, RCP, SQRT };
 __attribute__((noinline)) static void in_single(int what, const float *a, const float *b, float *d) {
     for (int lane = 0; lane < EMU_LANES; lane++)
@@ -132,9 +130,7 @@ static emu_result rounded_f64(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding
- * ------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 enum { APPROX = 4, FULL = 5 };
 static const char *const ways[] = {"rn", "rz", "rm", "rp", "approx", "full", NULL};
 

@@ -7,8 +7,7 @@
     EMU_BINARY(name##_64, uint64_t, uint64_t, uint64_t, value)
 #define BITS(name) [PTX_B16] = name##_16, [PTX_B32] = name##_32, [PTX_B64] = name##_64
 
-/* ---- logic
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- logic ------------------------------------------------------------------------------------------------------- */
 WIDTHS(and, a &b)
 WIDTHS(or, a | b)
 WIDTHS(xor, a ^ b)
@@ -105,8 +104,7 @@ static bool decode_lop3(emu_decoding *d) {
            emu_decode_predicate(d, operand + 5, d->op->operand + 5);
 }
 
-/* ---- shifts: by more than the width is by the width
- * ---------------------------------------------------------------------------- */
+/* ---- shifts: by more than the width is by the width -------------------------------------------------------------- */
 EMU_BINARY(shl_16, uint16_t, uint16_t, uint32_t, b > 15 ? 0 : (uint32_t)a << (b & 15))
 EMU_BINARY(shl_32, uint32_t, uint32_t, uint32_t, b > 31 ? 0 : a << (b & 31))
 EMU_BINARY(shl_64, uint64_t, uint64_t, uint32_t, b > 63 ? 0 : a << (b & 63))
@@ -143,9 +141,7 @@ static bool decode_funnel(emu_decoding *d) {
     return emu_decode_same(d, runs[way][mode], 4, PTX_B32);
 }
 
-/* ---- counts
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- counts ------------------------------------------------------------------------------------------------------ */
 static inline uint32_t ones(uint64_t a) {
     a -= a >> 1 & UINT64_C(0x5555555555555555);
     a = (a & UINT64_C(0x3333333333333333)) + (a >> 2 & UINT64_C(0x3333333333333333));
@@ -215,9 +211,7 @@ static bool decode_fns(emu_decoding *d) {
     return emu_decode_all(d, fns, 4, (ptx_type[]){PTX_B32, PTX_B32, PTX_B32, PTX_S32});
 }
 
-/* ---- fields
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- fields ------------------------------------------------------------------------------------------------------ */
 /* Position and length: of 32-bit fields their low 8 bits count, of 64-bit fields all, as on the hardware. */
 static inline uint64_t low_ones(uint32_t n) { return n > 63 ? UINT64_MAX : (UINT64_C(1) << n) - 1; }
 static inline uint64_t field(uint64_t a, uint32_t at, uint32_t length, uint32_t bits, bool is_signed) {
@@ -296,8 +290,7 @@ static bool decode_szext(emu_decoding *d) {
     return emu_decode_all(d, type == PTX_S32 ? szext_s32 : szext_u32, 3, (ptx_type[]){type, type, PTX_U32});
 }
 
-/* ---- prmt: four bytes chosen out of eight
- * ------------------------------------------------------------------------------------------ */
+/* ---- prmt: four bytes chosen out of eight ------------------------------------------------------------------------ */
 enum { PRMT_INDEX, PRMT_F4E, PRMT_B4E, PRMT_RC8, PRMT_ECL, PRMT_ECR, PRMT_RC16 };
 static inline uint32_t byte_of(uint64_t both, uint32_t at) { return (uint32_t)(both >> 8 * (at & 7)) & 0xff; }
 static inline uint32_t permuted(uint32_t a, uint32_t b, uint32_t select) {
@@ -325,8 +318,7 @@ static bool decode_prmt(emu_decoding *d) {
     return emu_decode_same(d, d->op->kind ? prmt_mode : prmt, 4, PTX_B32);
 }
 
-/* ---- dp4a, dp2a: products of bytes with bytes, of halves with bytes, summed with c
- * ------------------------------------------------- */
+/* ---- dp4a, dp2a: products of bytes with bytes, of halves with bytes, summed with c ------------------------------- */
 static inline int32_t signed_or_not(uint32_t value, uint32_t bits, bool is_signed) {
     return is_signed ? (int32_t)(value << (32 - bits)) >> (32 - bits) : (int32_t)(value & (uint32_t)low_ones(bits));
 }

@@ -27,8 +27,7 @@ static bool string_at(emu_warp *warp, const emu_op *op, int lane, uint64_t addre
     return true;
 }
 
-/* ---- vprintf: the format's address, and that of a buffer of arguments, each aligned to its size
- * ------------------------------------------ */
+/* ---- vprintf: the format's address, and that of a buffer of arguments, each aligned to its size ------------------ */
 typedef struct reader {
     emu_warp *warp;
     const emu_op *op;
@@ -125,8 +124,7 @@ static emu_result run_vprintf(emu_warp *warp, const emu_op *op, const emu_call *
     return EMU_NEXT;
 }
 
-/* ---- __assertfail(condition, file, line, function, bytes of a character)
- * --------------------------------------------------------------------- */
+/* ---- __assertfail(condition, file, line, function, bytes of a character) ----------------------------------------- */
 static emu_result run_assert(emu_warp *warp, const emu_op *op, const emu_call *call, emu_mask mask) {
     int lane = __builtin_ctz(mask);
     char text[3][512];
@@ -140,9 +138,7 @@ static emu_result run_assert(emu_warp *warp, const emu_op *op, const emu_call *c
     return EMU_ABORT;
 }
 
-/* ---- the heap
- * -------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the heap ---------------------------------------------------------------------------------------------------- */
 static emu_result run_malloc(emu_warp *warp, const emu_op *op, const emu_call *call, emu_mask mask) {
     (void)op;
     for (emu_mask rest = mask; rest && call->result; rest &= rest - 1) {

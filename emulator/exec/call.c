@@ -12,9 +12,7 @@ enum { DEEPEST = 1 << 14, STACK = 1 << 14 /* bytes of .local variables of recurs
 
 uint32_t emu_call_stack_bytes(void) { return STACK; }
 
-/* ---- what is passed
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- what is passed ---------------------------------------------------------------------------------------------- */
 uint8_t *emu_area(const emu_warp *warp, const emu_passed *passed, int lane) {
     const emu_part *part = emu_program_of(warp->code)->part + passed->part;
     return warp->registers + part->area + (size_t)lane * part->area_bytes + passed->offset;
@@ -51,9 +49,7 @@ static void pass(emu_warp *warp, const emu_passed *from, const emu_passed *to, e
     }
 }
 
-/* ---- frames
- * ------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 void emu_calls_begin(emu_warp *warp) {
     warp->calls = emu_alloc(sizeof *warp->calls);
     uint32_t top = warp->code->local_bytes - (emu_program_of(warp->code)->recursive ? STACK : 0);
@@ -116,9 +112,7 @@ static bool push(emu_warp *warp, const emu_op *op, int lane, emu_frame frame, ui
     return true;
 }
 
-/* ---- call
- * ----------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- call -------------------------------------------------------------------------------------------------------- */
 static emu_result enter(emu_warp *warp, const emu_op *op, const emu_call *call, emu_mask mask) {
     if (call->builtin) return call->builtin(warp, op, call, mask);
     const emu_part *part = emu_program_of(warp->code)->part + call->part;
@@ -157,9 +151,7 @@ static emu_result run_indirect(emu_warp *warp, const emu_op *op, emu_mask mask) 
     return EMU_JUMP;
 }
 
-/* ---- ret
- * -----------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- ret --------------------------------------------------------------------------------------------------------- */
 static const emu_frame *top_frame(const emu_calls *calls, int lane) {
     return calls->frame[lane] + calls->depth[lane] - 1;
 }
@@ -222,8 +214,7 @@ emu_result emu_run_return(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_JUMP;
 }
 
-/* ---- addresses that depend on the activation
- * ------------------------------------------------------------------------------------------------ */
+/* ---- addresses that depend on the activation --------------------------------------------------------------------- */
 emu_result emu_run_local_base(emu_warp *warp, const emu_op *op, emu_mask mask) {
     uint64_t at[EMU_LANES];
     for (int lane = 0; lane < EMU_LANES; lane++) at[lane] = warp->calls->local_top[lane] - (uint64_t)op->value;
@@ -239,9 +230,7 @@ emu_result emu_run_area_base(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding
- * -------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 static emu_passed in_area(emu_decoding *d, uint32_t part, const ptx_variable *variable) {
     return (emu_passed){.lanes = {.at = EMU_NOWHERE},
                         .part = part,

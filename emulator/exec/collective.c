@@ -7,9 +7,7 @@
 /* flags: the mask is an immediate with all lanes. */
 enum { EVERYBODY = 1 };
 
-/* ---- groups
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 typedef struct group {
     emu_mask named; /* as the mask says */
     emu_mask lanes; /* of them that are here */
@@ -87,9 +85,7 @@ static emu_mask lanes_of(const group *list, int n) {
     return lanes;
 }
 
-/* ---- shfl
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- shfl -------------------------------------------------------------------------------------------------------- */
 enum { UP, DOWN, BFLY, IDX };
 
 /* The lane to read from, or the lane itself; *in_range: it is in the segment. */
@@ -186,9 +182,7 @@ static bool decode_shfl(emu_decoding *d) {
     return true;
 }
 
-/* ---- vote
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- vote -------------------------------------------------------------------------------------------------------- */
 enum { ALL, ANY, UNI, BALLOT };
 
 static emu_result run_vote(emu_warp *warp, const emu_op *op, emu_mask mask) {
@@ -219,9 +213,7 @@ static bool decode_vote(emu_decoding *d) {
     return decode_sources(d, run_vote, PTX_PRED, 1) && decode_pair(d, way == BALLOT ? PTX_B32 : PTX_PRED);
 }
 
-/* ---- match
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- match ------------------------------------------------------------------------------------------------------- */
 static emu_result run_match(emu_warp *warp, const emu_op *op, emu_mask mask) {
     group list[EMU_LANES];
     int n;
@@ -256,9 +248,7 @@ static bool decode_match(emu_decoding *d) {
     return decode_sources(d, run_match, type, 1) && decode_pair(d, PTX_B32);
 }
 
-/* ---- redux
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- redux ------------------------------------------------------------------------------------------------------- */
 enum { REDUX_ADD, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR };
 
 static uint32_t reduced(int how, bool is_signed, uint32_t x, uint32_t y) {
@@ -323,8 +313,7 @@ static bool decode_redux(emu_decoding *d) {
     return decode_pair(d, type);
 }
 
-/* ---- elect, bar.warp.sync, activemask
- * --------------------------------------------------------------------------------------------------- */
+/* ---- elect, bar.warp.sync, activemask ---------------------------------------------------------------------------- */
 static emu_result run_elect(emu_warp *warp, const emu_op *op, emu_mask mask) {
     group list[EMU_LANES];
     int n;

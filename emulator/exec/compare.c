@@ -2,8 +2,7 @@
 #include "exec/lanes.h"
 #include "exec/numbers.h"
 
-/* ---- what becomes of the lanes' answers
- * ------------------------------------------------------------------------------------------ */
+/* ---- what becomes of the lanes' answers -------------------------------------------------------------------------- */
 /* kind: where they go; flags: how they are combined with the predicate operand[4], and which destinations there are.
  * operand[0]: p or d, [1], [2]: a, b, [3]: q. type: of a set's destination. */
 enum { TO_PREDICATE, TO_REGISTER };
@@ -54,8 +53,7 @@ static inline emu_result answer(emu_warp *warp, const emu_op *op, emu_mask mask,
         return answer(warp, op, mask, bits);                                                     \
     }
 
-/* ---- comparisons: in the order of the names
- * ----------------------------------------------------------------------------------------- */
+/* ---- comparisons: in the order of the names ---------------------------------------------------------------------- */
 enum { EQ, NE, LT, LE, GT, GE, LO, LS, HI, HS, EQU, NEU, LTU, LEU, GTU, GEU, NUM, NANS, N_COMPARISONS };
 static const char *const comparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi", "hs",
                                           "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan", NULL};
@@ -123,9 +121,7 @@ static emu_run *const runs[PTX_N_TYPES][N_COMPARISONS] = {
 };
 static emu_run *const flushing[N_COMPARISONS] = OF_FLOATS(ftz);
 
-/* ---- decoding
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 /* Comparison, combination, .ftz; the type comes next. */
 static bool decode_comparison(emu_decoding *d, int *comparison, bool *ftz) {
     static const char *const ways[] = {"and", "or", "xor", NULL};
@@ -263,9 +259,7 @@ static bool decode_set(emu_decoding *d) {
     return emu_exact_destination(d, d->instruction->operand, to, d->op->operand);
 }
 
-/* ---- testp, copysign
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- testp, copysign --------------------------------------------------------------------------------------------- */
 static emu_result run_testp(emu_warp *warp, const emu_op *op, emu_mask mask) {
     static const uint8_t wanted[6][5] = {
         /* zero, subnormal, normal, Inf, NaN */

@@ -4,8 +4,7 @@
 #include "exec/lanes.h"
 #include "exec/numbers.h"
 
-/* ---- the pairs that programs are full of
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the pairs that programs are full of ------------------------------------------------------------------------- */
 EMU_UNARY(u64_u32, uint64_t, uint32_t, a)
 EMU_UNARY(s64_s32, int64_t, int32_t, a)
 EMU_UNARY(u32_u64, uint32_t, uint64_t, a)
@@ -37,9 +36,7 @@ static const struct fast {
     {PTX_F16, PTX_F32, ROUND_NEAREST, f16_f32}, {PTX_BF16, PTX_F32, ROUND_NEAREST, bf16_f32},
 };
 
-/* ---- any pair
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- any pair ---------------------------------------------------------------------------------------------------- */
 /* A NaN to or from f64 keeps its sign and the top of its fraction, and is quiet; other floats become the one NaN.
  * Integers become 0, 64 bits of them and all that come from f64 the sign bit alone. bf16 to f32 only moves bits. */
 static uint64_t nan_converted(uint64_t bits, ptx_type to, ptx_type from) {
@@ -98,9 +95,7 @@ static emu_result any_to_any(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding
- * -------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 static const char *const roundings[] = {"rni", "rzi", "rmi", "rpi", "rn", "rz", "rm", "rp", "rna", NULL};
 static const uint8_t rounding_of[] = {ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP,          ROUND_NEAREST,
                                       ROUND_ZERO,    ROUND_DOWN, ROUND_UP,   ROUND_NEAREST_AWAY};

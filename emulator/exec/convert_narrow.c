@@ -3,8 +3,7 @@
 #include "exec/lanes.h"
 #include "exec/numbers.h"
 
-/* ---- what programs are full of
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- what programs are full of ----------------------------------------------------------------------------------- */
 EMU_BINARY(f16x2_f32, uint32_t, float, float, (uint32_t)f16_of_f32(a) << 16 | f16_of_f32(b))
 EMU_BINARY(bf16x2_f32, uint32_t, float, float, (uint32_t)bf16_of_f32(a) << 16 | bf16_of_f32(b))
 static inline float no_negative(float a) { return f32_of(f32_bits(a) >> 31 && a == a ? 0 : f32_bits(a)); }
@@ -16,9 +15,7 @@ EMU_BINARY(bf16x2_f32_relu, uint32_t, float, float,
  */
 EMU_UNARY(tf32_f32, uint32_t, uint32_t, (a + ((a & 0x7fffffffu) > 0x7f800000u ? 0 : 0x1000)) & 0xffffe000u)
 
-/* ---- any
- * -------------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- any --------------------------------------------------------------------------------------------------------- */
 /* type, type2: of one number; kind: rounding. */
 static uint64_t narrowed(const emu_op *op, uint64_t bits) {
     emu_exact value = emu_exact_of_float(bits, (ptx_type)op->type2);
@@ -61,9 +58,7 @@ static emu_result paired(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- decoding
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 static ptx_type element_of(ptx_type pair) {
     switch (pair) {
         case PTX_F16X2: return PTX_F16;
@@ -107,8 +102,7 @@ static bool decode_narrow(emu_decoding *d) {
     return emu_decline(d);
 }
 
-/* ---- cvt.pack: integers clamped to few bits, beside what was packed before
- * -------------------------------------------------------------- */
+/* ---- cvt.pack: integers clamped to few bits, beside what was packed before --------------------------------------- */
 /* kind: bits; flags: signed. */
 static emu_result run_pack(emu_warp *warp, const emu_op *op, emu_mask mask) {
     const int32_t *a = emu_at(warp, op->operand[1].at), *b = emu_at(warp, op->operand[2].at);

@@ -41,8 +41,7 @@ void emu_decode_failed(emu_decoding *d, const char *format, ...) {
     snprintf(d->error->text, sizeof d->error->text, "%.150s: %.100s: %.140s", where, text, why);
 }
 
-/* ---- mnemonics
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- mnemonics --------------------------------------------------------------------------------------------------- */
 static uint32_t hash_of(const char *name) {
     uint32_t hash = 2166136261u;
     while (*name) hash = (hash ^ (uint8_t)*name++) * 16777619u;
@@ -73,8 +72,7 @@ static bool decode_words(emu_work *work, const char *name) {
     return emu_decode_fail(d, "this form of %s is not known", name);
 }
 
-/* ---- operations
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- operations -------------------------------------------------------------------------------------------------- */
 /* What was touched since the operation before belongs to this one. */
 static emu_op *append(emu_builder *builder) {
     if (builder->n_ops + 2 >= builder->capacity) {
@@ -130,8 +128,7 @@ uint32_t emu_part_of_function(emu_builder *builder, ptx_function *function) {
     return *index;
 }
 
-/* ---- passes
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 static bool decode_part(emu_builder *builder, int index) {
     emu_part *part = builder->part = builder->program->part + index;
     ptx_function *function = part->function;
@@ -256,8 +253,7 @@ const emu_code *emu_code_of(ptx_function *function, ptx_error *error) {
     return &program->code;
 }
 
-/* ---- questions
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------------------------------------------- */
 const emu_part *emu_part_of(const emu_program *program, uint32_t op) {
     int k = 0;
     while (k + 1 < program->n_parts && program->part[k + 1].first <= op) k++;

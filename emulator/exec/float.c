@@ -9,8 +9,7 @@ enum { FTZ = 1, SAT = 2 };
 static const char *const roundings[] = {"rn", "rz", "rm", "rp", NULL};
 static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-/* ---- to nearest, what nearly all code asks for
- * ------------------------------------------------------------------------------------ */
+/* ---- to nearest, what nearly all code asks for ------------------------------------------------------------------- */
 #define NEAREST(name, value)                                                                     \
     EMU_BINARY(name##_f32, float, float, float, f32_canonical(value))                            \
     EMU_LANEWISE static emu_result name##_ftz(emu_warp *warp, const emu_op *op, emu_mask mask) { \
@@ -32,8 +31,7 @@ EMU_TERNARY(fma_ftz, float, float, float, float,
             f32_flushed(f32_canonical(__builtin_fmaf(f32_flushed(a), f32_flushed(b), f32_flushed(c)))))
 EMU_TERNARY(fma_f64, double, double, double, double, f64_of_three(__builtin_fma(a, b, c), a, b, c))
 
-/* ---- in any rounding: the processor's, set around the loop, which must not be inlined between
- * ---------------------------------------- */
+/* ---- in any rounding: the processor's, set around the loop, which must not be inlined between -------------------- */
 typedef void arithmetic(int what, const void *a, const void *b, const void *c, void *d);
 enum { ADD, SUB, MUL, FMA };
 
@@ -153,8 +151,7 @@ static bool decode_sub(emu_decoding *d) { return decode_arithmetic(d, SUB, false
 static bool decode_mul(emu_decoding *d) { return decode_arithmetic(d, MUL, false); }
 static bool decode_fma(emu_decoding *d) { return decode_arithmetic(d, FMA, true); } /* mad of floats is fma */
 
-/* ---- signs: of an f32 that is a NaN the one NaN comes, an f64 that is one keeps its sign
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- signs: of an f32 that is a NaN the one NaN comes, an f64 that is one keeps its sign ------------------------- */
 EMU_UNARY(neg_f32, float, float, f32_canonical(f32_of(f32_bits(a) ^ 0x80000000u)))
 EMU_UNARY(abs_f32, float, float, f32_canonical(f32_of(f32_bits(a) & 0x7fffffffu)))
 EMU_UNARY(neg_ftz, float, float, f32_canonical(f32_of(f32_bits(f32_flushed(a)) ^ 0x80000000u)))
@@ -172,9 +169,7 @@ static bool decode_sign(emu_decoding *d) {
     return emu_decode_same(d, runs[d->instruction->word[0][0] == 'a'][type == PTX_F64 ? 2 : ftz], 2, type);
 }
 
-/* ---- min, max
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- min, max ---------------------------------------------------------------------------------------------------- */
 EMU_BINARY(min_f32, float, float, float, f32_min(a, b))
 EMU_BINARY(max_f32, float, float, float, f32_max(a, b))
 EMU_BINARY(min_f64, double, double, double, f64_min(a, b))

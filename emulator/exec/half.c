@@ -7,9 +7,7 @@ enum { FTZ = 1, SAT = 2, RELU = 4, OOB = 8, MAX = 16, NAN_WINS = 32, XORSIGN = 6
 /* An operand that is this, of either sign: the result of fma.oob is zero. */
 enum { OOB_NAN = 0x7ff7 };
 
-/* ---- one number
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- one number -------------------------------------------------------------------------------------------------- */
 static inline uint16_t f16_flushed(uint16_t a) { return a & 0x7c00 ? a : a & 0x8000; }
 static inline uint16_t f16_checked(int a) { return (a & 0x7fff) > 0x7c00 ? 0x7fff : (uint16_t)a; }
 static inline uint16_t bf16_checked(int a) { return (a & 0x7fff) > 0x7f80 ? 0x7fff : (uint16_t)a; }
@@ -53,8 +51,7 @@ static inline uint16_t bf16_extreme(uint16_t a, uint16_t b, uint32_t flags) {
     return bf16_of_f32(extreme(bf16_to_f32(a), bf16_to_f32(b), flags));
 }
 
-/* ---- lanes: a pair is two numbers beside each other
- * ------------------------------------------------------------------------------------- */
+/* ---- lanes: a pair is two numbers beside each other -------------------------------------------------------------- */
 /* ib, ic: the operands that b and c are; those without one name another. */
 #define HALVES(name, n, ib, ic, value)                                                            \
     EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {        \
@@ -82,9 +79,7 @@ static inline uint16_t bf16_extreme(uint16_t a, uint16_t b, uint32_t flags) {
 FORMATS(f16, 0x3c00, 0xbc00)
 FORMATS(bf16, 0x3f80, 0xbf80)
 
-/* ---- decoding
- * -----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- decoding ---------------------------------------------------------------------------------------------------- */
 #define OF(name) \
     { [PTX_F16] = name##_f16, [PTX_F16X2] = name##_f16x2, [PTX_BF16] = name##_bf16, [PTX_BF16X2] = name##_bf16x2 }
 static const struct half_form {

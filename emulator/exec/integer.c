@@ -25,8 +25,7 @@ static inline uint32_t halves(uint32_t low, uint32_t high) { return (low & 0xfff
 static inline int32_t low_s16(uint32_t a) { return (int16_t)a; }
 static inline int32_t high_s16(uint32_t a) { return (int32_t)a >> 16; }
 
-/* ---- add, sub
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- add, sub ---------------------------------------------------------------------------------------------------- */
 WIDTHS(add, a + b)
 WIDTHS(sub, a - b)
 static inline int32_t saturated(int64_t value) {
@@ -50,8 +49,7 @@ static emu_run *const adds[PTX_N_TYPES] = {INTEGERS(add)}, *const subs[PTX_N_TYP
 static bool decode_add(emu_decoding *d) { return decode_add_sub(d, adds, add_sat, add_x2); }
 static bool decode_sub(emu_decoding *d) { return decode_add_sub(d, subs, sub_sat, NULL); }
 
-/* ---- mul, mad
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- mul, mad ---------------------------------------------------------------------------------------------------- */
 __extension__ typedef unsigned __int128 wide_unsigned;
 __extension__ typedef __int128 wide_signed;
 static inline uint64_t high_u64(uint64_t a, uint64_t b) { return (uint64_t)((wide_unsigned)a * b >> 64); }
@@ -156,8 +154,7 @@ static bool decode_24(emu_decoding *d) {
     return emu_decode_same(d, sat ? mad24_hi_sat : runs[mad][part][type == PTX_S32], mad ? 4 : 3, type);
 }
 
-/* ---- div, rem: by zero unspecified in PTX; the hardware's code gives all ones
- * --------------------------------------------------- */
+/* ---- div, rem: by zero unspecified in PTX; the hardware's code gives all ones ------------------------------------ */
 #define DIVIDES(name, type, least)                                  \
     EMU_BINARY(div_##name, type, type, type,                        \
                b == 0                     ? (type)-1                \
@@ -173,8 +170,7 @@ DIVIDES(s64, int64_t, true)
 
 static emu_run *const divs[PTX_N_TYPES] = {SIGNED_AND_NOT(div)}, *const rems[PTX_N_TYPES] = {SIGNED_AND_NOT(rem)};
 
-/* ---- sad, abs, neg
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- sad, abs, neg ----------------------------------------------------------------------------------------------- */
 #define SADS(name, type, bits) \
     EMU_TERNARY(sad_##name, bits, type, type, bits, (bits)(a > b ? (bits)a - (bits)b : (bits)b - (bits)a) + c)
 SADS(16, uint16_t, uint16_t)
@@ -204,8 +200,7 @@ static bool decode_sad(emu_decoding *d) { return decode_by_type(d, sads, 4); }
 static bool decode_abs(emu_decoding *d) { return decode_by_type(d, abss, 2); }
 static bool decode_neg(emu_decoding *d) { return decode_by_type(d, negs, 2); }
 
-/* ---- min, max
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- min, max ---------------------------------------------------------------------------------------------------- */
 WIDTHS(min, a < b ? a : b)
 SIGNED_WIDTHS(min, a < b ? a : b)
 WIDTHS(max, a > b ? a : b)
@@ -240,8 +235,7 @@ static bool decode_min_max(emu_decoding *d) {
     return emu_decode_same(d, extremes[max][relu][type], 3, type);
 }
 
-/* ---- carries: CC.CF is a predicate of the register file
- * -------------------------------------------------------------------------- */
+/* ---- carries: CC.CF is a predicate of the register file ---------------------------------------------------------- */
 /* flags of an operation: reads the carry, writes it, subtracts; kind: which product. 64 bits have a carry, too. */
 enum { READS = 1, WRITES = 2, SUBTRACTS = 4 };
 enum { NO_PRODUCT, PRODUCT_LO, PRODUCT_HI };

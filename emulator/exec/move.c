@@ -18,8 +18,7 @@ static emu_result mov_128(emu_warp *warp, const emu_op *op, emu_mask mask) {
     return EMU_NEXT;
 }
 
-/* ---- {a, b, …} as one
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- {a, b, …} as one -------------------------------------------------------------------------------------------- */
 EMU_BINARY(pack_16_16, uint32_t, uint16_t, uint16_t, a | (uint32_t)b << 16)
 EMU_BINARY(pack_32_32, uint64_t, uint32_t, uint32_t, a | (uint64_t)b << 32)
 
@@ -115,9 +114,7 @@ static bool decode_mov(emu_decoding *d) {
     return emu_decode_same(d, run, 2, type);
 }
 
-/* ---- choices
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- choices ----------------------------------------------------------------------------------------------------- */
 #define SELECT(name, type)                                                                        \
     EMU_LANEWISE static emu_result name(emu_warp *warp, const emu_op *op, emu_mask mask) {        \
         type *d = emu_at(warp, op->operand[0].at);                                                \

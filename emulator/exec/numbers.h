@@ -71,8 +71,7 @@ static inline double f64_max(double a, double b) {
     return b == b ? f64_of(a != a ? y : more) : a == a ? a : f64_quieted(b);
 }
 
-/* ---- fp16: 1, 5, 10 bits; bf16: the top half of fp32
- * ------------------------------------------------------------------------- */
+/* ---- fp16: 1, 5, 10 bits; bf16: the top half of fp32 ------------------------------------------------------------- */
 static inline float f16_to_f32(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff;
     /* Multiplying by 2^112 moves the exponent and makes subnormals normal; Inf and NaN are beyond 2^16 then. */
@@ -94,8 +93,7 @@ static inline uint16_t bf16_of_f32(float a) {
     return (uint16_t)(a != a ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* ---- rounding once, from more than twice the bits
- * -------------------------------------------------------------------------------- */
+/* ---- rounding once, from more than twice the bits ---------------------------------------------------------------- */
 /* To odd: what is cut off leaves a trace in the last bit, so that rounding again to fewer bits is right. */
 static inline float f32_to_odd(double a) {
     float nearest = (float)a;
@@ -112,8 +110,7 @@ static inline double f64_sum_to_odd(double a, double b) {
     return f64_of(inexact ? bits + (away ? 1 : UINT64_MAX) : bits);
 }
 
-/* ---- 2^x to about 2^-36 of its value, for all of a loop's lanes at once: a NaN stays one
- * ------------------------------------------- */
+/* ---- 2^x to about 2^-36 of its value, for all of a loop's lanes at once: a NaN stays one ------------------------- */
 static inline float f32_exp2(float x) {
     double in = (double)(x < -160.0f ? -160.0f : x > 130.0f ? 130.0f : x);
     double shifted = in + 0x1.8p52, whole = shifted - 0x1.8p52, t = (in - whole) * 0x1.62e42fefa39efp-1;

@@ -15,8 +15,7 @@ void emu_builder_touch(emu_builder *builder, emu_operand operand, int32_t reg, b
     builder->use[builder->n_touches++] = (emu_use){reg, written};
 }
 
-/* ---- constants
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- constants --------------------------------------------------------------------------------------------------- */
 emu_operand emu_decode_constant(emu_decoding *d, const void *lane_value, uint8_t bytes) {
     emu_builder *builder = emu_builder_of(d);
     uint64_t key[2] = {0, 0};
@@ -50,8 +49,7 @@ emu_operand emu_decode_truth(emu_decoding *d, bool value) {
     return place;
 }
 
-/* ---- places filled when a warp begins
- * -------------------------------------------------------------------------------------- */
+/* ---- places filled when a warp begins ---------------------------------------------------------------------------- */
 emu_operand emu_decode_fill(emu_decoding *d, emu_value *value, uint64_t argument, uint8_t bytes) {
     emu_builder *builder = emu_builder_of(d);
     emu_program *program = builder->program;
@@ -69,8 +67,7 @@ emu_operand emu_decode_fill(emu_decoding *d, emu_value *value, uint64_t argument
     return program->fill[*index].place;
 }
 
-/* ---- variables
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- variables --------------------------------------------------------------------------------------------------- */
 /* Where a variable lies that the program itself lays out: shared and local memory, .param of device functions. */
 static uint32_t variable_place(emu_builder *builder, emu_part *part, const ptx_variable *variable) {
     bool fresh;
@@ -162,8 +159,7 @@ static bool symbol_source(emu_decoding *d, const ptx_operand *operand, uint8_t b
     return true;
 }
 
-/* ---- sources
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
 static uint8_t place_bytes(ptx_type type) {
     uint8_t bytes = ptx_type_bytes[type];
     return bytes == 1 ? 2 : bytes;
@@ -273,8 +269,7 @@ bool emu_decode_predicate(emu_decoding *d, const ptx_operand *operand, emu_opera
     return emu_decode_source(d, operand, PTX_PRED, out);
 }
 
-/* ---- addresses
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
 bool emu_decode_address(emu_decoding *d, const ptx_operand *operand, ptx_space space, emu_address *out) {
     const ptx_operand *base = operand->kind == PTX_ADDRESS ? operand->parts : operand;
     *out = (emu_address){.base = {.at = EMU_NOWHERE}, .offset = operand->kind == PTX_ADDRESS ? operand->offset : 0};
@@ -317,8 +312,7 @@ EMU_LANEWISE void emu_addresses(const emu_warp *warp, const emu_address *of, uin
     }
 }
 
-/* ---- lanes of any width
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- lanes of any width ------------------------------------------------------------------------------------------ */
 void emu_lanes_read(const emu_warp *warp, emu_operand operand, uint64_t value[EMU_LANES]) {
     const void *from = emu_at(warp, operand.at);
     switch (operand.bytes) {

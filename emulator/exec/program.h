@@ -5,8 +5,7 @@
 #include "exec/warp.h"
 #include "machine/decode.h"
 
-/* ---- memory that lives as long as the code
- * ------------------------------------------------------------------------------ */
+/* ---- memory that lives as long as the code ----------------------------------------------------------------------- */
 typedef struct emu_chunk emu_chunk;
 typedef struct emu_arena {
     emu_chunk *chunk;
@@ -27,8 +26,9 @@ uint32_t *emu_map_at(emu_map *, uint64_t key, uint64_t key2, bool *fresh); /* in
 const uint32_t *emu_map_find(const emu_map *, uint64_t key, uint64_t key2);
 void emu_map_free(emu_map *);
 
-/* ---- places in the register file that hold the same value as long as the warp lives: special registers, shared
- * addresses -- */
+/* ---- places in the register file that hold the same value as long as the warp lives ------------------------------ */
+
+/* Special registers, and addresses of shared memory. */
 typedef uint64_t emu_value(const emu_warp *, int lane, uint64_t argument);
 typedef struct emu_fill {
     emu_value *value;
@@ -48,8 +48,7 @@ emu_result emu_run_special(emu_warp *, const emu_op *,
 uint64_t emu_value_zero(const emu_warp *, int lane, uint64_t);
 uint64_t emu_value_shared(const emu_warp *, int lane, uint64_t offset);
 
-/* ---- program
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- program ----------------------------------------------------------------------------------------------------- */
 typedef struct emu_part { /* a function's share of the program */
     ptx_function *function;
     uint32_t first, n_ops; /* its operations; op[first + n_ops] is a return, not counted */
@@ -80,8 +79,7 @@ static inline const emu_program *emu_program_of(const emu_code *code) {
 }
 const emu_part *emu_part_of(const emu_program *, uint32_t op);
 
-/* ---- while decoding
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- while decoding ---------------------------------------------------------------------------------------------- */
 typedef struct emu_use { /* of a ptx register by an operation */
     int32_t reg;
     bool written;
@@ -134,16 +132,14 @@ void emu_break_mark(emu_program *, uint32_t n_ops);
 
 extern const emu_mnemonic *const emu_mnemonic_tables[]; /* ended by NULL */
 
-/* ---- running
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 emu_run emu_run_branch, emu_run_return, emu_run_exit;
 /* These lanes of the current fragment go on at pc, the others with the next instruction. */
 emu_result emu_jump(emu_warp *, emu_mask, uint32_t pc);
 /* Lanes end. */
 emu_result emu_leave(emu_warp *, emu_mask);
 void emu_fragment_remove(emu_warp *, emu_fragment *);
-/* ---- lanes that an instruction needs together (parking.c)
- * ------------------------------------------------------------------ */
+/* ---- lanes that an instruction needs together (parking.c) -------------------------------------------------------- */
 /* .aligned: true when the fragment has all lanes that have not exited, or they can no longer come, which was reported.
  * False: the fragment is parked, return EMU_AGAIN. */
 bool emu_gather(emu_warp *, emu_mask here);

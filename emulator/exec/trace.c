@@ -7,8 +7,7 @@
 
 #include "exec/program.h"
 
-/* ---- trace
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- trace ------------------------------------------------------------------------------------------------------- */
 static uint32_t block_number(const emu_warp *warp) {
     emu_dim index = warp->block->index, blocks = warp->block->cluster->grid->blocks;
     return (index.z * blocks.y + index.y) * blocks.x + index.x;
@@ -60,8 +59,7 @@ void emu_trace(emu_warp *warp, const emu_op *op, emu_mask mask, emu_result resul
     }
 }
 
-/* ---- break
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- break ------------------------------------------------------------------------------------------------------- */
 static emu_run **original; /* of operations that stop first; by the number in the program's map */
 static uint32_t n_original;
 

@@ -68,8 +68,7 @@ bool emu_warp_runnable(const emu_warp *warp) {
     return false;
 }
 
-/* ---- for reports
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- for reports ------------------------------------------------------------------------------------------------- */
 void emu_warp_describe(const emu_warp *warp, void (*line)(void *context, const char *text), void *context) {
     for (int i = 0; i < warp->n_fragments; i++) {
         const emu_fragment *fragment = warp->fragment + i;

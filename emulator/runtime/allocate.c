@@ -81,8 +81,7 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
     return emu_told(emu_enqueue(stream, &(emu_action){.kind = EMU_FREE, .memory = memory}));
 }
 
-/* ---- host memory of the program's own
- * -------------------------------------------------------------------------------- */
+/* ---- host memory of the program's own ---------------------------------------------------------------------------- */
 
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags) {
     EMU_LOCKED;

@@ -151,8 +151,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
     return cudaSuccess;
 }
 
-/* ---- settings that change speed only, or nothing here
- * ------------------------------------------------------------------ */
+/* ---- settings that change speed only, or nothing here ------------------------------------------------------------ */
 
 static unsigned device_flags;
 static size_t limits[cudaLimitPersistingL2CacheSize + 1] = {

@@ -74,8 +74,7 @@ static cudaError_t check(emu_launch *l, bool cluster_asked) {
     return error;
 }
 
-/* ---- from the host's description
- * --------------------------------------------------------------------------------------- */
+/* ---- from the host's description --------------------------------------------------------------------------------- */
 
 static emu_dim dim_of(dim3 d) { return (emu_dim){d.x, d.y, d.z}; }
 
@@ -176,8 +175,7 @@ void emu_grid_end(emu_work *work) {
     grid->after = NULL;
 }
 
-/* ---- functions of the runtime
- * ------------------------------------------------------------------------------------------ */
+/* ---- functions of the runtime ------------------------------------------------------------------------------------ */
 
 enum { CONFIGURATIONS = 64 };
 static _Thread_local struct {

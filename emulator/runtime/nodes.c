@@ -194,8 +194,7 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHo
     return emu_told(set_action(node, &action));
 }
 
-/* ---- in what was instantiated
- * ------------------------------------------------------------------------------------------ */
+/* ---- in what was instantiated ------------------------------------------------------------------------------------ */
 
 static cudaGraphNode_t in_exec(cudaGraphExec_t exec, cudaGraphNode_t node) {
     for (int i = 0; i < exec->source->nodes.n && i < exec->graph->nodes.n; i++)

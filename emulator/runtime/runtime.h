@@ -51,8 +51,7 @@ void emu_kernel_remove(emu_kernel *);
 /* Memory of a __device__, __constant__ or __managed__ variable. */
 cudaError_t emu_symbol_find(const void *host, void **memory, size_t *bytes);
 
-/* ---- actions (action.c)
- * ---------------------------------------------------------------------------------------------- */
+/* ---- actions (action.c) ------------------------------------------------------------------------------------------ */
 typedef enum emu_action_kind {
     EMU_JOIN, /* nothing: what comes after it comes after all before it */
     EMU_LAUNCH,
@@ -103,8 +102,7 @@ emu_action emu_action_clone(const emu_action *);
 void emu_action_clear(emu_action *);    /* frees what it owns */
 void emu_action_do(const emu_action *); /* all but launches */
 
-/* ---- work: actions that wait for their turn (work.c)
- * ------------------------------------------------------------------ */
+/* ---- work: actions that wait for their turn (work.c) ------------------------------------------------------------- */
 typedef struct emu_work emu_work;
 struct emu_work {
     emu_action action;
@@ -124,8 +122,7 @@ void emu_work_submit(emu_work *); /* no more emu_work_after() */
 void emu_work_release(emu_work *);
 void emu_work_wait(emu_work *); /* NULL: all */
 
-/* ---- streams and events (stream.c)
- * ------------------------------------------------------------------------------------ */
+/* ---- streams and events (stream.c) ------------------------------------------------------------------------------- */
 typedef struct emu_list {
     void **item;
     int n;
@@ -161,8 +158,7 @@ cudaError_t emu_device_wait(void);
 bool emu_capturing(void);         /* any stream is, in a way that forbids to this thread what is not enqueued */
 bool emu_unsafe_in_capture(void); /* the same, and such captures become invalid */
 
-/* ---- graphs (graph.c)
- * ------------------------------------------------------------------------------------------------- */
+/* ---- graphs (graph.c) -------------------------------------------------------------------------------------------- */
 typedef struct emu_edge {
     cudaGraphNode_t from;
     bool programmatic;
@@ -188,8 +184,7 @@ cudaGraph_t emu_graph_new(void);
 cudaGraphNode_t emu_graph_add(cudaGraph_t, enum cudaGraphNodeType, const emu_action *, const emu_list *after);
 void emu_graph_free(cudaGraph_t);
 
-/* ---- launches (launch.c)
- * ---------------------------------------------------------------------------------------------- */
+/* ---- launches (launch.c) ----------------------------------------------------------------------------------------- */
 emu_grid *emu_grid_begin(emu_work *); /* NULL: it cannot, the error is kept */
 void emu_grid_end(emu_work *);
 cudaError_t emu_launch_of(const cudaLaunchConfig_t *, emu_kernel *, void **arguments, emu_launch *out);

@@ -172,8 +172,7 @@ static void machine_free(machine *m) {
     emu_clock_free(m->grid.end_clock);
 }
 
-/* ---- the model's verdict
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the model's verdict ----------------------------------------------------------------------------------------- */
 static bool reaches(const agent *a, const agent *b, emu_scope scope) {
     return scope >= EMU_SCOPE_GPU || a->block == b->block || (scope == EMU_SCOPE_CLUSTER && a->cluster == b->cluster);
 }
@@ -255,8 +254,7 @@ static void judge(const event *now, int n, const uint64_t *at, uint32_t bytes, c
     }
 }
 
-/* ---- accesses of warps
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- accesses of warps ------------------------------------------------------------------------------------------- */
 static emu_op ops[4 * 8 * 4]; /* an instruction for each kind, semantics and scope */
 
 static void take_offers(agent *a, const offer *list, int n, emu_scope scope, bool at_once) {
@@ -353,8 +351,7 @@ static void strong_access(int who) {
     access_lanes(who, 1, access, &at, true);
 }
 
-/* ---- synchronization
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- synchronization --------------------------------------------------------------------------------------------- */
 static void acquire_known(agent *a, const know *known) {
     learn(&a->now, known);
     for (int lane = 0; lane < EMU_LANES; lane++)
@@ -424,8 +421,7 @@ static void barrier_of_block(int who) {
     emu_clock_free(clock);
 }
 
-/* ---- asynchronous work
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- asynchronous work ------------------------------------------------------------------------------------------- */
 static uint32_t mbarrier_slot[64]; /* by the cluster's number */
 static uint64_t mbarrier_phase[64];
 
@@ -509,9 +505,7 @@ static void wait_for_work(int who) {
     learn(&a->now, &known);
 }
 
-/* ---- programs
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 typedef struct mix {
     int weak, strong, fence, proxy, warp, carrier, block, issue, step, wait;
 } mix;

@@ -101,10 +101,13 @@ static inline int64_t ridge_row_stride(const DLTensor *t) {
  *
  * Types of 8 bits and less saturate: what rounds beyond the largest finite value becomes that value, and so does
  * infinity where the type has none; integers saturate, too. ue8m0, whose values have no significand, rounds a tie up.
- * NaN is stored as 0x7f, in ue8m0 as 0xff; in e2m1, which has no NaN, it becomes 6, as cvt.satfinite of PTX has it. A negative number is NaN
- * in ue8m0 and ue4m3, and zero is the least value of ue8m0. */
+ * NaN is stored as 0x7f, in ue8m0 as 0xff; in e2m1, which has no NaN, it becomes 6, as cvt.satfinite of PTX has it. A
+ * negative number is NaN in ue8m0 and ue4m3, and zero is the least value of ue8m0. */
 RIDGE_API double ridge_load(const void *data, ridge_dtype dtype, int64_t index);
 RIDGE_API void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value);
+
+/* What ridge_load gives of what ridge_store makes of a value. */
+RIDGE_API double ridge_rounded(ridge_dtype dtype, double value);
 
 #ifdef __cplusplus
 }

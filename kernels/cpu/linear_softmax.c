@@ -121,8 +121,7 @@ static void softmax_out(const work *w, int64_t row, int n, float *logits) {
     RIDGE_ISA_FN(gemm_unpack_transposed)(logits, GEMM_NR, w->classes, n, scale, w->y + row * w->y_stride, w->y_stride);
 }
 
-/* ---- few classes: one strip at a time, the next one transposed beside the products of this one
- * ------------------------ */
+/* ---- few classes: one strip at a time, the next one transposed beside the products of this one ------------------- */
 
 /* One slice of one strip of x. */
 typedef struct piece {
@@ -165,8 +164,7 @@ static void few_classes(const work *w, int64_t begin, int64_t end, float *xt, fl
     }
 }
 
-/* ---- many classes: several strips at a time share each panel of w
- * ----------------------------------------------------- */
+/* ---- many classes: several strips at a time share each panel of w ------------------------------------------------ */
 
 static void block(const work *w, int64_t row, int64_t rows, float *xt, float *logits) {
     const int64_t strips = (rows + GEMM_NR - 1) / GEMM_NR;

@@ -36,8 +36,7 @@ ridge_status onednn_matmul_create(int threads, onednn_matmul **out);
 ridge_status onednn_matmul_run(onednn_matmul *p, const DLTensor *a, const DLTensor *b, const DLTensor *c);
 void onednn_matmul_destroy(void *plan); /* NULL is allowed */
 
-/* ---- primitives over the last dimension of [rows, cols]; f32 or bf16 storage
- * ------------------------------------------ */
+/* ---- primitives over the last dimension of [rows, cols]; f32 or bf16 storage ------------------------------------- */
 
 typedef enum onednn_op {
     ONEDNN_SOFTMAX,

@@ -49,11 +49,11 @@ static const ridge_tensor_spec in[] = {{.name = "x", .rank = 2, .dim = {ROWS, CO
 /* The exponent of a block's scale; NaN: an element is not finite. */
 static double exponent_of(const double *x) {
     int top; /* frexp's exponent of the element type's largest value */
-    (void)frexp(quantize_rounded(MX_ELEMENT, 0x1p100), &top);
+    (void)frexp(ridge_rounded(MX_ELEMENT, 0x1p100), &top);
     double max = 0;
     for (int64_t j = 0; j < 32; j++) {
         if (!isfinite(x[j])) return (double)NAN;
-        max = fmax(max, fabs(x[j]));
+        if (fabs(x[j]) > max) max = fabs(x[j]);
     }
     const double exponent = max > 0 ? floor(log2(max)) - (top - 1) : -127;
     return fmin(fmax(exponent, -127), 127);
@@ -68,7 +68,7 @@ static void oracle_codes(const ridge_oracle_call *call) {
     for (int64_t first = 0; first < call->dim[ROWS] * call->dim[COLS]; first += 32) {
         const double exponent = exponent_of(call->in[0] + first);
         for (int64_t j = first; j < first + 32; j++)
-            call->out[0][j] = quantize_rounded(MX_ELEMENT, isnan(exponent) ? 0 : call->in[0][j] * exp2(-exponent));
+            call->out[0][j] = ridge_rounded(MX_ELEMENT, isnan(exponent) ? 0 : call->in[0][j] * exp2(-exponent));
     }
 }
 

@@ -87,10 +87,3 @@ static void bound(const ridge_oracle_call *call, ridge_fill_kind kind, int outpu
     (void)call, (void)kind, (void)output;
     *b = (ridge_bound){0};
 }
-
-/* A number rounded to a type, by ridge_store: oracles share no rule with the kernels. */
-static inline double quantize_rounded(ridge_dtype dtype, double v) {
-    unsigned char code = 0;
-    ridge_store(&code, dtype, 0, v);
-    return ridge_load(&code, dtype, 0);
-}

@@ -171,10 +171,7 @@ static double element(const ridge_oracle_call *call, int64_t i, int64_t j) {
     const int64_t at = i * call->dim[1] + j;
     double x = call->in[0][at];
     if (!form.residual) return x;
-    x = (double)((float)x + (float)call->in[1][at]);
-    uint32_t stored[2];
-    ridge_store(stored, call->dtype, 0, x);
-    return ridge_load(stored, call->dtype, 0);
+    return ridge_rounded(call->dtype, (double)((float)x + (float)call->in[1][at]));
 }
 
 typedef struct statistics {

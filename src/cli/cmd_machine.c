@@ -16,8 +16,7 @@ static ridge_status write_and_release(const ridge_options *o, json_t *json, ridg
     return status;
 }
 
-/* ---- list
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- list -------------------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
     const ridge_target *const *targets;
@@ -65,8 +64,7 @@ int ridge_cmd_list(const ridge_options *o) {
     return status == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
 }
 
-/* ---- peak
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- peak -------------------------------------------------------------------------------------------------------- */
 
 /* The CPU's object with the GPU's as a field; or the GPU's alone. */
 static json_t *peak_json(const ridge_machine *machine, const ridge_ceilings *cpu, const ridge_ceilings *gpu) {
@@ -107,8 +105,7 @@ int ridge_cmd_peak(const ridge_options *o) {
     return peak(o, &error) == RIDGE_OK ? RIDGE_EXIT_OK : ridge_complain(&error);
 }
 
-/* ---- doctor
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- doctor ------------------------------------------------------------------------------------------------------ */
 
 static json_t *doctor_json(const ridge_machine *machine, const ridge_finding *findings, int n) {
     return json_pack("{s:s, s:o, s:o}", "schema", "ridge-doctor/1", "machine", ridge_json_machine(machine), "findings",

@@ -91,8 +91,7 @@ int ridge_cmd_run(const ridge_options *o) {
 int ridge_cmd_compare(const ridge_options *o) { return with_selection(o, true, "compare"); }
 int ridge_cmd_roofline(const ridge_options *o) { return with_selection(o, false, "roofline"); }
 
-/* ---- ridge run --summaries: work models and ceilings; nothing is timed
- * ----------------------------------- */
+/* ---- ridge run --summaries: work models and ceilings; nothing is timed ------------------------------------------- */
 
 static ridge_status summarize_selection(const ridge_options *o, ridge_selection *selection, ridge_run *run,
                                         ridge_error *error) {

@@ -39,8 +39,7 @@ static void print_help(FILE *out, const ridge_option_row *row, const char *speci
 
 static bool has_name_part(const ridge_option_row *row) { return row->value && strchr(row->value, '='); }
 
-/* ---- bash
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- bash -------------------------------------------------------------------------------------------------------- */
 
 static void bash_value(FILE *out, const ridge_option_row *row) {
     fprintf(out, "    --%s) ", row->name);
@@ -107,8 +106,7 @@ static void print_bash(FILE *out) {
         out);
 }
 
-/* ---- zsh
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- zsh --------------------------------------------------------------------------------------------------------- */
 
 static const char sh_quote[] = "'\\''";
 
@@ -176,8 +174,7 @@ static void print_zsh(FILE *out) {
         out);
 }
 
-/* ---- fish
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- fish -------------------------------------------------------------------------------------------------------- */
 
 static void fish_condition(FILE *out, const ridge_option_row *row, const ridge_command *only) {
     fputs("complete -c ridge -n '__fish_seen_subcommand_from", out);
@@ -226,8 +223,7 @@ static void print_fish(FILE *out) {
     for (int i = 0; i < ridge_option_count; i++) fish_option(out, &ridge_option_rows[i]);
 }
 
-/* ---- the command
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static const struct shell {
     const char *name;

@@ -11,8 +11,7 @@
 
 enum { MOST_CASES = 16384 };
 
-/* ---- cases
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 static bool has_dtype(const ridge_target *target, ridge_dtype dtype) {
     for (int i = 0; i < target->n_cases; i++)
@@ -166,8 +165,7 @@ static ridge_status add_cases(ridge_selection *s, const ridge_options *o, const 
     return RIDGE_OK;
 }
 
-/* ---- the user's own arrays
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the user's own arrays --------------------------------------------------------------------------------------- */
 
 static int find_input(const ridge_target *target, const char *name) {
     for (int i = 0; i < target->n_in; i++)
@@ -281,8 +279,7 @@ static ridge_status check_settings(const ridge_options *o, const ridge_target *c
     return RIDGE_OK;
 }
 
-/* ---- nothing selected: which option excluded everything?
- * ----------------------------------------------------------- */
+/* ---- nothing selected: which option excluded everything? --------------------------------------------------------- */
 
 static bool any_variant_wanted(const ridge_options *o, const ridge_target *const *targets, int n) {
     for (int t = 0; t < n; t++)
@@ -315,8 +312,7 @@ static ridge_status nothing_selected(const ridge_options *o, const ridge_target 
                       "no variant and case match --variant, --backend and --dtype together: leave one out");
 }
 
-/* ---- all together
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- all together ------------------------------------------------------------------------------------------------ */
 
 bool ridge_item_is_peers(const ridge_lab_item *item) {
     return item->n_variants > 0 && ridge_python_is(&item->target->variants[item->variants[0]]);
@@ -415,8 +411,7 @@ void ridge_selection_free(ridge_selection *s) {
     *s = (ridge_selection){0};
 }
 
-/* ---- for list
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- for list ---------------------------------------------------------------------------------------------------- */
 
 static bool is_listed(const ridge_options *o, const ridge_case *c) {
     if (o->dtype && c->dtype != o->dtype) return false;

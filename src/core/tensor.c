@@ -247,16 +247,30 @@ static double load_small(unsigned code, ridge_dtype dtype) {
     return code & sign ? -value : value;
 }
 
+static bool small_has(const ridge_dtype_traits *t, double value) {
+    return !isnan(value) && (t->is_signed || !(value < 0));
+}
+
+/* The magnitude of what such a type has nearest to a value: at most its largest, or infinity if it has that. */
+static double round_small(const ridge_dtype_traits *t, double value) {
+    const double magnitude = fabs(value);
+    if (magnitude > t->most) return isinf(value) && t->has_infinity ? magnitude : t->most;
+    return round_digits(magnitude, t->fraction_bits + 1, 2 - (1 << (t->exponent_bits - 1)));
+}
+
 static unsigned store_small(double value, ridge_dtype dtype) {
     const ridge_dtype_traits *t = ridge_dtype_traits_of(dtype);
-    const int emin = 2 - (1 << (t->exponent_bits - 1));
     const unsigned sign = signbit(value) && t->is_signed ? 1u << (t->exponent_bits + t->fraction_bits) : 0;
-    if (isnan(value) || (!t->is_signed && value < 0)) return t->exponent ? 0x7f : 7;
-    if (isinf(value) && t->has_infinity) return sign | (unsigned)t->exponent;
-    double magnitude = fabs(value);
-    if (magnitude > t->most) return sign | fields_of_value(t->most, t->exponent_bits, t->fraction_bits);
-    magnitude = round_digits(magnitude, t->fraction_bits + 1, emin); /* as the largest is a value, at most it */
+    if (!small_has(t, value)) return t->exponent ? 0x7f : 7;
+    const double magnitude = round_small(t, value);
+    if (isinf(magnitude)) return sign | (unsigned)t->exponent;
     return sign | fields_of_value(magnitude, t->exponent_bits, t->fraction_bits);
+}
+
+static double rounded_small(double value, ridge_dtype dtype) {
+    const ridge_dtype_traits *t = ridge_dtype_traits_of(dtype);
+    if (!small_has(t, value)) return t->exponent ? (double)NAN : t->most;
+    return t->is_signed ? copysign(round_small(t, value), value) : round_small(t, value);
 }
 
 static double load_ue8m0(unsigned code) { return code == 0xff ? (double)NAN : power_of_two((int)code - 127); }
@@ -376,4 +390,20 @@ void ridge_store(void *data, ridge_dtype dtype, int64_t index, double value) {
         case RIDGE_I8: *(int8_t *)p = store_i8(value); break;
         default: break;
     }
+}
+
+double ridge_rounded(ridge_dtype dtype, double value) {
+    switch (ridge_dtype_stored(dtype)) {
+        case RIDGE_F32: return (double)(float)value;
+        case RIDGE_BF16: return round_to(value, 8, -126, 0x1.fep127);
+        case RIDGE_F16: return round_to(value, 11, -14, 65504.0);
+        case RIDGE_E4M3:
+        case RIDGE_E5M2:
+        case RIDGE_UE4M3:
+        case RIDGE_E2M1: return rounded_small(value, dtype);
+        default: break;
+    }
+    char stored[8] = {0};
+    ridge_store(stored, dtype, 0, value);
+    return ridge_load(stored, dtype, 0);
 }

@@ -93,7 +93,8 @@ static void find_gpu_ceilings(ridge_lab *lab) {
 static ridge_status probe_instead(ridge_lab *lab, ridge_error *error) {
     ridge_run *run = lab->run;
     const uint64_t began = ridge_clock_ns();
-    RIDGE_TRY(ridge_ceilings_probe(&run->machine, run->settings.threads, &run->dram_before, &run->fp32_before, error));
+    RIDGE_TRY(ridge_ceilings_probe(&run->machine, run->settings.threads, &lab->probe, &run->dram_before,
+                                   &run->fp32_before, error));
     lab->probe_s = ridge_seconds_since(began);
     ridge_ceilings_of_probe(&run->machine, run->settings.threads, &run->dram_before, &run->fp32_before, &run->ceilings);
     ridge_lab_note(lab->watch,

@@ -81,7 +81,10 @@ static ridge_status probe_before(ridge_lab *lab, ridge_error *error) {
     ridge_run *run = lab->run;
     const uint64_t began = ridge_clock_ns();
     if (lab->probe_s > 0) return RIDGE_OK;
-    RIDGE_TRY(ridge_ceilings_probe(&run->machine, run->settings.threads, &run->dram_before, &run->fp32_before, error));
+    const ridge_peak *known = ridge_ceilings_peak(&run->ceilings, "fp32");
+    if (known) (void)snprintf(lab->probe.fp32, sizeof lab->probe.fp32, "%s", known->name);
+    RIDGE_TRY(ridge_ceilings_probe(&run->machine, run->settings.threads, &lab->probe, &run->dram_before,
+                                   &run->fp32_before, error));
     lab->probe_s = ridge_seconds_since(began);
     return RIDGE_OK;
 }
@@ -103,7 +106,7 @@ static ridge_status measure(ridge_lab *lab, ridge_error *error) {
     ridge_status status = run_jobs(lab, &finished, error);
     run->interrupted = status != RIDGE_OK;
     if (!run->interrupted && probe && has_time(lab))
-        (void)ridge_ceilings_probe(&run->machine, threads, &run->dram_after, &run->fp32_after, NULL);
+        (void)ridge_ceilings_probe(&run->machine, threads, &lab->probe, &run->dram_after, &run->fp32_after, NULL);
     if (ridge_lab_interrupted(lab->watch) && !run->interrupted) {
         run->interrupted = true;
         status = ridge_fail(error, RIDGE_INTERRUPTED, "interrupted after the last of %d cases", lab->n_jobs);

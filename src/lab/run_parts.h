@@ -3,6 +3,7 @@
 #define RIDGE_LAB_RUN_PARTS_H
 
 #include "lab/lab.h"
+#include "machine/survey/survey.h"
 
 /* A run in progress. */
 typedef struct ridge_lab {
@@ -11,7 +12,8 @@ typedef struct ridge_lab {
     ridge_run *run; /* its budget has a case for each item */
     ridge_isa isa;
     uint64_t began_ns;
-    double probe_s;            /* that a probe took; 0: there was none yet */
+    ridge_probe probe;
+    double probe_s;            /* that the first probe took; 0: there was none yet */
     ridge_reference reference; /* of CPU cases */
     int n_jobs;                /* every item as often as it is measured: all of them, then all again */
     ridge_job *jobs;

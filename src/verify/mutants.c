@@ -105,13 +105,11 @@ static bool one_element(const ridge_operands *ops, const ridge_view *view, int o
 /* The next stored value that is farther from `want` than `off`, in the direction of its sign. Infinity: there is none.
  */
 static double stored_beyond(const ridge_view *view, double want, double off) {
-    char bytes[8] = {0};
     const double value = want + off, away = signbit(off) ? -1 : 1;
     double step = fmax(fabs(value), 0x1p-14) * ridge_dtype_roundoff(view->dtype);
     if (ridge_dtype_is_integer(view->dtype)) step = 0.5;
     for (int i = 0; i < 64; i++, step *= 2) {
-        ridge_store(bytes, view->dtype, 0, value + away * step);
-        double stored = ridge_load(bytes, view->dtype, 0);
+        const double stored = ridge_rounded(view->dtype, value + away * step);
         if (fabs(stored - want) > fabs(value - want)) return stored; /* false for NaN */
     }
     return (double)INFINITY;

@@ -15,10 +15,7 @@ static float to_tf32(float value) {
 }
 
 static float round_to(float value, ridge_dtype type) {
-    char stored[8] = {0};
-    if (type == RIDGE_TF32) return to_tf32(value);
-    ridge_store(stored, type, 0, (double)value);
-    return (float)ridge_load(stored, type, 0);
+    return type == RIDGE_TF32 ? to_tf32(value) : (float)ridge_rounded(type, (double)value);
 }
 
 static bool round_tensor(const ridge_view *view, ridge_dtype type) {

@@ -172,12 +172,9 @@ static sized gated(sized gate, sized up, bool narrow) {
                           square(slope * up.value) * gate.variance + square(silu) * up.variance + square(8 * u * h)};
 }
 
-/* By the definition, in the steps of quantize_fp8_blocks; the rounding to e4m3 is ridge_store's. */
-static double rounded(float v) {
-    unsigned char code;
-    ridge_store(&code, RIDGE_E4M3, 0, (double)v);
-    return ridge_load(&code, RIDGE_E4M3, 0);
-}
+/* By the definition, in the steps of quantize_fp8_blocks. */
+static double rounded(float v) { return ridge_rounded(RIDGE_E4M3, (double)v); }
+
 /* Of a value h and the variance of its error: which a kernel may round to the other side, with what probability. */
 static sized step_of(double h, double error, double r, double s) {
     const double scaled = fmin(fabs(h) * r, 448), unit = exp2(floor(log2(fmax(scaled, 0x1p-6))) - 3);

@@ -52,12 +52,7 @@ static void work(const ridge_case *c, ridge_work *w) {
 }
 
 /* relu, rounded to bf16. */
-static double rounded_relu(double v) {
-    uint16_t bits = 0;
-    if (isnan(v)) return v;
-    ridge_store(&bits, RIDGE_BF16, 0, v > 0.0 ? v : 0.0);
-    return ridge_load(&bits, RIDGE_BF16, 0);
-}
+static double rounded_relu(double v) { return isnan(v) ? v : ridge_rounded(RIDGE_BF16, v > 0.0 ? v : 0.0); }
 
 /* b[k] is computed in fp32, as in the kernels. */
 static void oracle(const ridge_oracle_call *call) {

@@ -56,11 +56,12 @@ static double s_bytes(const ridge_case *c) { return 4 * (double)c->dim[ROWS] * (
 /* The oracle computes by the definition, in the steps that the README lists. */
 static void oracle_block(const double *x, int64_t n, double *q, double *s) {
     double max = 0;
-    for (int64_t j = 0; j < n; j++) max = !isfinite(x[j]) || !isfinite(max) ? (double)INFINITY : fmax(max, fabs(x[j]));
+    for (int64_t j = 0; j < n && isfinite(max); j++)
+        if (!(fabs(x[j]) <= max)) max = isnan(x[j]) ? (double)INFINITY : fabs(x[j]);
     const bool odd = !isfinite(max);
     const float a = (float)fmax(max, 0x1p-100), r = 448.0F / a;
     *s = odd ? (double)NAN : (double)(a / 448.0F);
-    for (int64_t j = 0; j < n; j++) q[j] = odd ? 0 : quantize_rounded(RIDGE_E4M3, (double)((float)x[j] * r));
+    for (int64_t j = 0; j < n; j++) q[j] = odd ? 0 : ridge_rounded(RIDGE_E4M3, (double)((float)x[j] * r));
 }
 
 static void oracle(const ridge_oracle_call *call) {

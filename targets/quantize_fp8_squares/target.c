@@ -65,7 +65,7 @@ static double largest(const ridge_oracle_call *call, int64_t r, int64_t k) {
         for (int64_t j = 128 * k; j < cols && j < 128 * (k + 1); j++) {
             const double v = call->in[0][i * cols + j];
             if (!isfinite(v)) return (double)NAN;
-            max = fmax(max, fabs(v));
+            if (fabs(v) > max) max = fabs(v);
         }
     return max;
 }
@@ -80,8 +80,7 @@ static void oracle_codes(const ridge_oracle_call *call, int64_t k) {
         const float r = 448.0F / (float)fmax(max, 0x1p-100);
         for (int64_t j = 128 * k; j < end; j++)
             call->out[0][i * cols + j] =
-                isnan(max) ? 0
-                           : quantize_rounded(RIDGE_E4M3, (double)((float)call->in[0][call->row[i] * cols + j] * r));
+                isnan(max) ? 0 : ridge_rounded(RIDGE_E4M3, (double)((float)call->in[0][call->row[i] * cols + j] * r));
     }
 }
 

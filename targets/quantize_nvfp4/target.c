@@ -52,11 +52,12 @@ static const ridge_tensor_spec in[] = {
 /* The oracle computes by the definition, in the steps that the README lists. */
 static double scale_of(const ridge_oracle_call *call, const double *x) {
     double max = 0;
-    for (int64_t j = 0; j < 16; j++) max = !isfinite(x[j]) || !isfinite(max) ? (double)INFINITY : fmax(max, fabs(x[j]));
+    for (int64_t j = 0; j < 16 && isfinite(max); j++)
+        if (!(fabs(x[j]) <= max)) max = isnan(x[j]) ? (double)INFINITY : fabs(x[j]);
     const float t = (float)call->in[1][0], inverse = 1.0F / (6.0F * t);
     if (!isfinite(max) || !isfinite(t) || t < 0) return (double)NAN;
     if (t < 0x1p-100F) return max > 0 ? (double)NAN : 0;
-    return quantize_rounded(RIDGE_UE4M3, (double)((float)max * inverse));
+    return ridge_rounded(RIDGE_UE4M3, (double)((float)max * inverse));
 }
 
 static void oracle_codes(const ridge_oracle_call *call) {
@@ -65,7 +66,7 @@ static void oracle_codes(const ridge_oracle_call *call) {
         const double s = scale_of(call, call->in[0] + first);
         const float r = s > 0 ? 1.0F / ((float)s * t) : 0;
         for (int64_t j = first; j < first + 16; j++)
-            call->out[0][j] = isnan(s) ? 0 : quantize_rounded(RIDGE_E2M1, (double)((float)call->in[0][j] * r));
+            call->out[0][j] = isnan(s) ? 0 : ridge_rounded(RIDGE_E2M1, (double)((float)call->in[0][j] * r));
     }
 }
 

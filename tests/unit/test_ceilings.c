@@ -19,8 +19,7 @@
 #include "machine/peaks/peaks.h"
 #include "machine/survey/survey.h"
 
-/* ---- made-up ladders
- * -------------------------------------------------------------------------------------------------- */
+/* ---- made-up ladders --------------------------------------------------------------------------------------------- */
 
 enum { RUNGS = 37 }; /* 4 KiB to 1 GiB */
 
@@ -137,8 +136,7 @@ static void test_any_ladder(void **state) {
     }
 }
 
-/* ---- a set of ceilings made by hand
- * --------------------------------------------------------------------------------------- */
+/* ---- a set of ceilings made by hand ------------------------------------------------------------------------------ */
 
 static ridge_interval about(double x) { return (ridge_interval){x, x * 0.99, x * 1.01, 15}; }
 
@@ -234,8 +232,7 @@ static void test_faults(void **state) {
     }
 }
 
-/* ---- the cache file
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- the cache file ---------------------------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/ridge-test-XXXXXX";
 
@@ -384,8 +381,7 @@ static void test_parse_refuses(void **state) {
     assert_int_equal(ridge_ceilings_parse(texts[0], 0, &c, NULL), RIDGE_CORRUPT);
 }
 
-/* ---- this machine
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- this machine ------------------------------------------------------------------------------------------------ */
 
 /* Every mover moves every byte it should and touches nothing else. */
 static void test_movers_move(void **state) {
@@ -424,7 +420,7 @@ static void test_peaks_agree(void **state) {
     char wrong[320];
     assert_int_equal(ridge_machine_detect(&m, &error), RIDGE_OK);
     assert_int_equal(ridge_meter_create(&m, m.threads < 2 ? 1 : 2, &meter, &error), RIDGE_OK);
-    int n = ridge_meter_peaks(&meter, NULL, 2, peaks, wrong, (int)sizeof wrong);
+    int n = ridge_meter_peaks(&meter, NULL, NULL, 2, peaks, wrong, (int)sizeof wrong);
     assert_string_equal(wrong, "");
     assert_true(n >= 3 && n <= RIDGE_MAX_PEAKS);
     for (int i = 0; i < n; i++) assert_true(peaks[i].gflops.median > 0.01 && peaks[i].gflops.median < 1e5);
@@ -437,11 +433,12 @@ static void test_bad_threads(void **state) {
     ridge_ceilings c;
     ridge_level dram;
     ridge_peak fp32;
+    ridge_probe probe = {0};
     ridge_error error;
     assert_int_equal(ridge_machine_detect(&m, &error), RIDGE_OK);
     assert_int_equal(ridge_ceilings_measure(&m, 0, NULL, NULL, &c, &error), RIDGE_INVALID);
     assert_int_equal(ridge_ceilings_measure(&m, m.threads + 1, NULL, NULL, &c, &error), RIDGE_INVALID);
-    assert_int_equal(ridge_ceilings_probe(&m, -3, &dram, &fp32, &error), RIDGE_INVALID);
+    assert_int_equal(ridge_ceilings_probe(&m, -3, &probe, &dram, &fp32, &error), RIDGE_INVALID);
 }
 
 static bool count_steps(void *arg, int done, int total, const char *what) {
@@ -460,8 +457,9 @@ static void test_measure_and_probe(void **state) {
     (void)state;
     static ridge_machine m;
     static ridge_ceilings c;
-    ridge_level dram;
-    ridge_peak fp32;
+    ridge_level dram, again;
+    ridge_peak fp32, same;
+    ridge_probe probe = {0};
     ridge_error error = {0};
     int last = 0;
     assert_int_equal(ridge_machine_detect(&m, &error), RIDGE_OK);
@@ -475,7 +473,13 @@ static void test_measure_and_probe(void **state) {
     assert_non_null(ridge_ceilings_peak(&c, "fp32"));
     assert_non_null(ridge_ceilings_peak(&c, "fp64"));
     assert_int_equal(ridge_ceilings_measure(&m, 1, end_at_once, NULL, &c, &error), RIDGE_INTERRUPTED);
-    assert_int_equal(ridge_ceilings_probe(&m, 1, &dram, &fp32, &error), RIDGE_OK);
+    assert_int_equal(ridge_ceilings_probe(&m, 1, &probe, &dram, &fp32, &error), RIDGE_OK);
+    const ridge_probe chosen = probe;
+    assert_true(probe.movers.n[RIDGE_MOVE_READ] > 0 && probe.movers.n[RIDGE_MOVE_COPY] > 0);
+    assert_int_equal(ridge_ceilings_probe(&m, 1, &probe, &again, &same, &error), RIDGE_OK);
+    assert_memory_equal(&probe, &chosen, sizeof probe);
+    assert_string_equal(same.name, fp32.name);
+    assert_true(again.read.n == dram.read.n && again.copy.n == dram.copy.n && again.read.median > 0.1);
     ridge_ceilings_of_probe(&m, 1, &dram, &fp32, &c); /* a set that cold operands and placement can use */
     assert_true(ridge_ceilings_last_level(&c) >= (double)m.cache_bytes[2] && c.faults[0]);
     assert_true(ridge_ceilings_dram(&c)->read.median > 0 && ridge_ceilings_peak(&c, "fp32"));

@@ -563,13 +563,14 @@ static void an_interrupted_bench_has_no_results(void **state) {
 /* The cache file has what a probe measures: a whole set takes 10 s. */
 static int set_up(void **state) {
     static ridge_ceilings c;
+    ridge_probe probe = {0};
     ridge_error error = {0};
     (void)state;
     if (!mkdtemp(cache) || setenv("XDG_CACHE_HOME", cache, 1) != 0) return -1;
     if (ridge_machine_detect(&machine, &error) != RIDGE_OK) return -1;
     c = (ridge_ceilings){.date = "2026-01-01T00:00:00Z", .threads = 1, .n_levels = 1, .n_peaks = 1};
     (void)snprintf(c.key, sizeof c.key, "%s", machine.key);
-    if (ridge_ceilings_probe(&machine, 1, &c.levels[0], &c.peaks[0], &error) != RIDGE_OK) return -1;
+    if (ridge_ceilings_probe(&machine, 1, &probe, &c.levels[0], &c.peaks[0], &error) != RIDGE_OK) return -1;
     return ridge_ceilings_save(&c, &error) == RIDGE_OK ? 0 : -1;
 }
 

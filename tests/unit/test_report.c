@@ -81,8 +81,7 @@ static void expect_line(const char *all, const char *a, const char *b, const cha
     fail_msg("no line with \"%s\", \"%s\", \"%s\" in:\n%s", a, b, c, all);
 }
 
-/* ---- tables and numbers
- * ---------------------------------------------------------------------------------------------- */
+/* ---- tables and numbers ------------------------------------------------------------------------------------------ */
 
 static void numbers_have_the_digits_that_count(void **state) {
     (void)state;
@@ -106,8 +105,7 @@ static void numbers_have_the_digits_that_count(void **state) {
     assert_string_equal(ridge_text_ratio(&t, (ridge_interval){1.5, (double)NAN, (double)NAN, 4}), "too few rounds");
 }
 
-/* ---- reports
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- reports ----------------------------------------------------------------------------------------------------- */
 
 static void the_run_table_tells_all_and_no_more(void **state) {
     (void)state;
@@ -337,8 +335,7 @@ static void the_list_says_why_not(void **state) {
     expect_line(text, "cpu/peer", "1 of 2 cases", "a library");
 }
 
-/* ---- plots
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- plots ------------------------------------------------------------------------------------------------------- */
 
 static void ranges_hold_every_point(void **state) {
     (void)state;

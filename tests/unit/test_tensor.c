@@ -189,6 +189,24 @@ static void index_counts_elements(void **state) {
     }
 }
 
+/* Of values of every sign and exponent, of which a third has few digits and so lies at ties. */
+static void rounded_is_what_is_stored(void **state) {
+    (void)state;
+    const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 464, 465, 61440, -57344, 0x1p-10, 0.25, -5, 7};
+    uint64_t bits = 1;
+    for (int d = 1; d < RIDGE_DTYPE_COUNT; d++)
+        for (int i = 0; i < 30000; i++) {
+            char stored[8] = {0};
+            bits = bits * 6364136223846793005u + 1442695040888963407u;
+            double value = (double)(int64_t)bits * exp2(i % 320 - 220);
+            if (i % 3 == 0) value = (double)((int64_t)bits >> 59) * exp2(i % 200 - 150);
+            if (i < (int)(sizeof special / sizeof special[0])) value = special[i];
+            ridge_store(stored, (ridge_dtype)d, 0, value);
+            const double want = ridge_load(stored, (ridge_dtype)d, 0), got = ridge_rounded((ridge_dtype)d, value);
+            assert_true(isnan(want) ? isnan(got) : got == want && signbit(got) == signbit(want));
+        }
+}
+
 static void roundoff_is_half_an_ulp_of_one(void **state) {
     (void)state;
     for (int d = 0; d < 4; d++) {
@@ -223,6 +241,7 @@ int main(void) {
         cmocka_unit_test(wide_types_keep_their_bits),
         cmocka_unit_test(integers_round_and_saturate),
         cmocka_unit_test(index_counts_elements),
+        cmocka_unit_test(rounded_is_what_is_stored),
         cmocka_unit_test(roundoff_is_half_an_ulp_of_one),
         cmocka_unit_test(rows_are_found),
     };

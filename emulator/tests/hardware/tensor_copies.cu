@@ -141,8 +141,7 @@ __global__ void run(const __grid_constant__ job j, uint32_t *out, int *status) {
     for (uint32_t i = threadIdx.x; i < WINDOW / 4; i += blockDim.x) out[i] = memory[i];
 }
 
-/* ---- random cases
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- random cases ------------------------------------------------------------------------------------------------ */
 struct shape {
     int type, interleave, swizzle, promotion, fill;
     uint32_t rank, box[5], step[5];
@@ -253,9 +252,7 @@ static int compare_encodings(uint8_t *base, int cases) {
     return different;
 }
 
-/* ---- copies
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 /* Bit an action: add 4, min 8, max 16, xor 32. */
 static const int reducible[13] = {0, 0, 60, 60, 60, 24, 28, 4, 4, 28, 4, 4, 4};
 static const int reduce_kind[] = {0, 0, 1, 2, 3, 8}; /* emu_reduce_kind by action */

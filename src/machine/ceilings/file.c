@@ -16,8 +16,7 @@
 enum { PATH = 1024, MAX_FILE = 1 << 20 };
 static const double most = 1e18; /* beyond any byte count or rate that can be meant */
 
-/* ---- writing
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
@@ -66,8 +65,7 @@ static char *write_text(const ridge_ceilings *c) {
     return text;
 }
 
-/* ---- reading
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static bool read_text(const json_t *object, const char *name, char *to, size_t size) {
     const char *text = json_string_value(json_object_get(object, name));
@@ -181,8 +179,7 @@ ridge_status ridge_ceilings_parse(const char *text, int size, ridge_ceilings *c,
     return ridge_fail(error, RIDGE_CORRUPT, "\"%s\" is missing or not as " SCHEMA " has it", wrong);
 }
 
-/* ---- the file
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 /* $XDG_CACHE_HOME counts only when it is absolute, as its specification says. */
 static ridge_status make_path(const char *key, int threads, char *path, int size, ridge_error *error) {

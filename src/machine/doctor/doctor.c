@@ -31,8 +31,7 @@ void ridge_finding_advise(ridge_finding *f, const char *advice) {
     (void)snprintf(f->advice, sizeof f->advice, "%s", advice);
 }
 
-/* ---- the processor and its clock
- * --------------------------------------------------------------------------------------------- */
+/* ---- the processor and its clock --------------------------------------------------------------------------------- */
 
 static void check_governor(const ridge_machine *m, ridge_finding *f) {
     if (strcmp(m->governor, "performance") == 0)
@@ -118,8 +117,7 @@ static void check_clock(const ridge_machine *m, ridge_finding *f) {
             f, "boot with clocksource=tsc if the processor's counter is invariant: short launches cannot be timed so");
 }
 
-/* ---- what else runs
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- what else runs ---------------------------------------------------------------------------------------------- */
 
 static void check_load(const ridge_machine *m, ridge_finding *f) {
     double load[1];
@@ -181,9 +179,7 @@ static void check_quota(const ridge_machine *m, ridge_finding *f) {
         f, "threads will be stopped in the middle of samples: raise cpu.max, or use --threads below the quota");
 }
 
-/* ---- memory
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void check_memory(const ridge_machine *m, ridge_finding *f) {
     bool limited = false;
@@ -209,8 +205,7 @@ static void check_pages(const ridge_machine *m, ridge_finding *f) {
     }
 }
 
-/* ---- what ridge can use
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- what ridge can use ------------------------------------------------------------------------------------------ */
 
 static void check_counters(const ridge_machine *m, ridge_finding *f) {
     char level[16] = "?";

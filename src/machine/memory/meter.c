@@ -7,7 +7,6 @@
 
 enum {
     MAX_MOVERS = 96,
-    MAX_FINALISTS = 3,
     RUNG_SAMPLES = 5,
     RUNG_BEST_OF = 3,      /* the edges of the caches must show even on a busy machine */
     SLICE_ALIGN = 2 << 20, /* huge pages: a thread's first touch decides where each lies */
@@ -50,8 +49,7 @@ ridge_status ridge_meter_reserve(ridge_meter *meter, size_t slice, ridge_error *
     return RIDGE_OK;
 }
 
-/* ---- bursts
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- bursts ------------------------------------------------------------------------------------------------------ */
 
 typedef struct move_job {
     const ridge_meter *meter;
@@ -170,8 +168,7 @@ ridge_status ridge_meter_rungs(ridge_meter *meter, const size_t *slices, int n, 
     return RIDGE_OK;
 }
 
-/* ---- the best of all movers
- * --------------------------------------------------------------------------------------------- */
+/* ---- the best of all movers -------------------------------------------------------------------------------------- */
 
 typedef struct entrant {
     move_job job;
@@ -192,21 +189,36 @@ static bool worth_trying(const ridge_mover *movers, int count, int i) {
     return true;
 }
 
-/* Tries every mover of the motion once; the best `finalists` stay, first in the list. Returns how many. */
-static int qualify(ridge_meter *meter, ridge_motion motion, size_t slice, int finalists, entrant *list) {
+/* Runs a mover once; what that says of its speed decides how long its bursts are. */
+static void try_mover(ridge_meter *meter, const ridge_mover *mover, size_t slice, entrant *e) {
+    e->job = make_job(meter, mover, slice);
+    (void)calibrate(&e->job, trial_ns);
+    e->trial = rate(&e->job, run_ns(&e->job));
+    int64_t passes = (int64_t)(e->trial * burst_ns / ((double)e->job.window * meter->threads));
+    e->job.passes = passes > 1 ? passes : 1;
+}
+
+/* Tries every mover of the motion; the best `finalists` stay, first among the entrants. Returns how many. */
+static int qualify(ridge_meter *meter, ridge_motion motion, size_t slice, int finalists, entrant *entrants) {
     int count, n = 0;
     const ridge_mover *movers = ridge_movers(&count);
-    for (int i = 0; i < count && n < MAX_MOVERS; i++) {
-        if (movers[i].motion != motion || !worth_trying(movers, count, i)) continue;
-        entrant *e = &list[n++];
-        e->job = make_job(meter, &movers[i], slice);
-        (void)calibrate(&e->job, trial_ns);
-        e->trial = rate(&e->job, run_ns(&e->job));
-        int64_t passes = (int64_t)(e->trial * burst_ns / ((double)e->job.window * meter->threads));
-        e->job.passes = passes > 1 ? passes : 1;
-    }
-    qsort(list, (size_t)n, sizeof *list, by_trial);
+    for (int i = 0; i < count && n < MAX_MOVERS; i++)
+        if (movers[i].motion == motion && worth_trying(movers, count, i))
+            try_mover(meter, &movers[i], slice, &entrants[n++]);
+    qsort(entrants, (size_t)n, sizeof *entrants, by_trial);
     return n < finalists ? n : finalists;
+}
+
+/* The finalists of a motion: those of the list, or else the best of all, which the list has from then on. */
+static int enter(ridge_meter *meter, ridge_motion motion, size_t slice, int finalists, ridge_shortlist *list,
+                 entrant *entrants) {
+    int *n = &list->n[motion];
+    const ridge_mover **movers = list->movers[motion];
+    for (int i = 0; i < *n; i++) try_mover(meter, movers[i], slice, &entrants[i]);
+    if (*n > 0) return *n;
+    *n = qualify(meter, motion, slice, finalists, entrants);
+    for (int i = 0; i < *n; i++) movers[i] = entrants[i].job.mover;
+    return *n;
 }
 
 static ridge_interval best_interval(const entrant *list, int n, int samples) {
@@ -218,16 +230,18 @@ static ridge_interval best_interval(const entrant *list, int n, int samples) {
     return best;
 }
 
-void ridge_meter_level(ridge_meter *meter, size_t slice, int finalists, int samples, ridge_level *level) {
+void ridge_meter_level(ridge_meter *meter, size_t slice, int finalists, int samples, ridge_shortlist *list,
+                       ridge_level *level) {
+    ridge_shortlist none = {0};
     entrant *lists = calloc(RIDGE_MOTIONS * MAX_MOVERS, sizeof *lists);
     ridge_interval *results[RIDGE_MOTIONS] = {&level->read, &level->copy, &level->stream, &level->write};
     int n[RIDGE_MOTIONS] = {0};
     for (int m = 0; m < RIDGE_MOTIONS; m++) *results[m] = (ridge_interval){0};
     if (!lists) return; /* n = 0 everywhere: the caller reports a level without rates */
-    if (finalists > MAX_FINALISTS) finalists = MAX_FINALISTS;
+    if (finalists > RIDGE_METER_FINALISTS) finalists = RIDGE_METER_FINALISTS;
     if (samples > RIDGE_METER_SAMPLES) samples = RIDGE_METER_SAMPLES;
     for (int m = 0; m < RIDGE_MOTIONS; m++)
-        n[m] = qualify(meter, (ridge_motion)m, slice, finalists, lists + m * MAX_MOVERS);
+        n[m] = enter(meter, (ridge_motion)m, slice, finalists, list ? list : &none, lists + m * MAX_MOVERS);
     for (int r = 0; r < samples * RIDGE_METER_BEST_OF; r++)
         for (int m = 0; m < RIDGE_MOTIONS; m++)
             for (int i = 0; i < n[m]; i++) {

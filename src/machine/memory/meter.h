@@ -8,7 +8,7 @@
 #include "machine/ceilings/ceilings.h"
 #include "machine/memory/movers.h"
 
-enum { RIDGE_METER_SAMPLES = 32, RIDGE_METER_BEST_OF = 2 };
+enum { RIDGE_METER_SAMPLES = 32, RIDGE_METER_BEST_OF = 2, RIDGE_METER_FINALISTS = 3 };
 
 typedef struct ridge_meter {
     ridge_team *team;
@@ -28,8 +28,17 @@ ridge_status ridge_meter_reserve(ridge_meter *meter, size_t slice, ridge_error *
  * ladder is climbed several times over, so that a slow spell of the machine does not look like the edge of a cache. */
 ridge_status ridge_meter_rungs(ridge_meter *meter, const size_t *slices, int n, ridge_rung *rungs, ridge_error *error);
 
+/* Movers of each motion that were the fastest where all were tried. */
+typedef struct ridge_shortlist {
+    int n[RIDGE_MOTIONS];
+    const ridge_mover *movers[RIDGE_MOTIONS][RIDGE_METER_FINALISTS];
+} ridge_shortlist;
+
 /* All four rates at a working set of `slice` bytes a thread (n = 0 for motions that this architecture lacks), by the
- * best of all movers: `finalists` of each motion (at most 3) get `samples` samples (at most RIDGE_METER_SAMPLES). */
-void ridge_meter_level(ridge_meter *meter, size_t slice, int finalists, int samples, ridge_level *level);
+ * best of all movers: `finalists` of each motion (at most RIDGE_METER_FINALISTS) get `samples` samples (at most
+ * RIDGE_METER_SAMPLES). `list`, which may be NULL: for each motion, the movers to measure; where there are none all are
+ * tried, and the finalists listed. */
+void ridge_meter_level(ridge_meter *meter, size_t slice, int finalists, int samples, ridge_shortlist *list,
+                       ridge_level *level);
 
 #endif

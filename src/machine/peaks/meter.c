@@ -66,8 +66,7 @@ static void fill(element e, int64_t value, char *to, size_t bytes) {
     for (size_t i = 0; i + element_bytes(e) <= bytes; i += element_bytes(e)) encode(e, value, to + i);
 }
 
-/* ---- bursts
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- bursts ------------------------------------------------------------------------------------------------------ */
 
 typedef struct bench { /* one thread's operands */
     _Alignas(LINE) char sums[RIDGE_PEAK_MAX_BYTES];
@@ -169,20 +168,20 @@ static void measure_rounds(peak_job *jobs, int n, int samples) {
         }
 }
 
-static bool loop_runs(const ridge_peak_loop *loop, const char *dtype) {
-    if (dtype && strcmp(loop->dtype, dtype) != 0) return false;
+static bool loop_runs(const ridge_peak_loop *loop, const char *dtype, const char *name) {
+    if ((dtype && strcmp(loop->dtype, dtype) != 0) || (name && strcmp(loop->name, name) != 0)) return false;
     if (loop->feature[0] && !ridge_cpu_has(loop->feature)) return false;
     return strncmp(loop->feature, "amx", 3) != 0 || ridge_tiles_allowed();
 }
 
-static int collect(ridge_meter *meter, const char *dtype, bench *benches, peak_job *jobs) {
+static int collect(ridge_meter *meter, const char *dtype, const char *name, bench *benches, peak_job *jobs) {
     int n = 0;
     const ridge_peak_loop *(*const tables[])(int *) = {ridge_peaks_scalar, ridge_peaks_native};
     for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
         int count;
         const ridge_peak_loop *loops = tables[t](&count);
         for (int i = 0; i < count && n < MAX_LOOPS; i++)
-            if (loop_runs(&loops[i], dtype))
+            if (loop_runs(&loops[i], dtype, name))
                 jobs[n++] =
                     (peak_job){.loop = &loops[i], .team = meter->team, .benches = benches, .threads = meter->threads};
     }
@@ -202,15 +201,15 @@ static int merge(ridge_peak *peaks, int n, const peak_job *job, int samples) {
     return i == n ? n + 1 : n;
 }
 
-int ridge_meter_peaks(ridge_meter *meter, const char *dtype, int samples, ridge_peak peaks[RIDGE_MAX_PEAKS],
-                      char *wrong, int size) {
+int ridge_meter_peaks(ridge_meter *meter, const char *dtype, const char *name, int samples,
+                      ridge_peak peaks[RIDGE_MAX_PEAKS], char *wrong, int size) {
     bench *benches = aligned_alloc(LINE, (size_t)meter->threads * sizeof *benches);
     peak_job *jobs = calloc(MAX_LOOPS, sizeof *jobs);
     int n = 0, at = 0;
     wrong[0] = '\0';
     if (samples > RIDGE_METER_SAMPLES) samples = RIDGE_METER_SAMPLES;
     if (!benches || !jobs) goto done;
-    int count = collect(meter, dtype, benches, jobs);
+    int count = collect(meter, dtype, name, benches, jobs);
     for (int i = 0; i < count; i++) calibrate(&jobs[i]);
     measure_rounds(jobs, count, samples);
     for (int i = 0; i < count; i++) {

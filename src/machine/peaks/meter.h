@@ -4,10 +4,10 @@
 
 #include "machine/memory/meter.h"
 
-/* Every peak loop that can run here whose dtype is `dtype` (NULL: any), in order of the tables; loops that share a name
+/* Every peak loop that can run here whose dtype is `dtype` and whose name is `name` (NULL: any), in order of the tables; loops that share a name
  * are merged into the fastest. Loops whose sums come out wrong are left out and named in `wrong`. Returns how many
  * peaks. */
-int ridge_meter_peaks(ridge_meter *meter, const char *dtype, int samples, ridge_peak peaks[RIDGE_MAX_PEAKS],
-                      char *wrong, int size);
+int ridge_meter_peaks(ridge_meter *meter, const char *dtype, const char *name, int samples,
+                      ridge_peak peaks[RIDGE_MAX_PEAKS], char *wrong, int size);
 
 #endif

@@ -16,8 +16,7 @@ typedef float zmm __attribute__((vector_size(64), may_alias));
 #define DOT_STEP(i, instruction, class) \
     __asm__ volatile(instruction " %2, %1, %0" : "+" class(a##i) : class(x), class(y));
 
-/* ---- SSE2: six chains of additions beside six of multiplications
- * ----------------------------------------------------- */
+/* ---- SSE2: six chains of additions beside six of multiplications ------------------------------------------------- */
 
 #define PEAK(name) sse2_ps_##name
 #define PEAK_TARGET
@@ -33,8 +32,7 @@ typedef float zmm __attribute__((vector_size(64), may_alias));
 #define PEAK_STEP(i) SPLIT_STEP(i, "addpd", "mulpd")
 #include "machine/peaks/loop.h"
 
-/* ---- AVX2: sixteen registers hold twelve chains and the operands
- * ------------------------------------------------------ */
+/* ---- AVX2: sixteen registers hold twelve chains and the operands ------------------------------------------------- */
 
 #define PEAK(name) avx2_ps_##name
 #define PEAK_TARGET __attribute__((target("avx2,fma")))
@@ -69,8 +67,7 @@ typedef float zmm __attribute__((vector_size(64), may_alias));
 #define PEAK_STEP(i) DOT_STEP(i, "%{vex%} vpdpbusd", "x")
 #include "machine/peaks/loop.h"
 
-/* ---- AVX-512: both widths, since some processors run two 256-bit instructions where they run one of 512
- * --------------- */
+/* ---- AVX-512: both widths, since some processors run two 256-bit instructions where they run one of 512 ---------- */
 
 #define PEAK(name) avx512_ps_##name
 #define PEAK_TARGET __attribute__((target("avx512f")))

@@ -111,7 +111,7 @@ static ridge_status measure_levels(ridge_meter *meter, const ridge_plateau *plat
         else
             (void)snprintf(level->name, sizeof level->name, "L%d", i + 1);
         RIDGE_TRY(step(s, STEPS_LEVEL, level->name, error));
-        ridge_meter_level(meter, rung_slice(rung), FINALISTS, memory ? MEMORY_SAMPLES : LEVEL_SAMPLES, level);
+        ridge_meter_level(meter, rung_slice(rung), FINALISTS, memory ? MEMORY_SAMPLES : LEVEL_SAMPLES, NULL, level);
     }
     return step(s, STEPS_PEAKS, "compute peaks", error);
 }
@@ -139,7 +139,7 @@ ridge_status ridge_ceilings_measure(const ridge_machine *machine, int threads, r
     if (status != RIDGE_OK) goto done;
     size_t used = strlen(c->faults);
     c->n_peaks =
-        ridge_meter_peaks(&meter, NULL, PEAK_SAMPLES, c->peaks, c->faults + used, (int)(sizeof c->faults - used));
+        ridge_meter_peaks(&meter, NULL, NULL, PEAK_SAMPLES, c->peaks, c->faults + used, (int)(sizeof c->faults - used));
     ridge_ceilings_check(c);
     if (progress) (void)progress(arg, s.total, s.total, "done");
 done:
@@ -147,8 +147,8 @@ done:
     return status;
 }
 
-ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, ridge_level *dram, ridge_peak *fp32,
-                                  ridge_error *error) {
+ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, ridge_probe *probe, ridge_level *dram,
+                                  ridge_peak *fp32, ridge_error *error) {
     ridge_meter meter;
     ridge_peak peaks[RIDGE_MAX_PEAKS];
     char wrong[160];
@@ -160,11 +160,13 @@ ridge_status ridge_ceilings_probe(const ridge_machine *machine, int threads, rid
     size_t slice = rung_slice(rungs_for(top, threads) - 1);
     status = ridge_meter_reserve(&meter, slice, error);
     if (status != RIDGE_OK) goto done;
-    ridge_meter_level(&meter, slice, 2, PROBE_SAMPLES, dram);
-    int n = ridge_meter_peaks(&meter, "fp32", PROBE_SAMPLES, peaks, wrong, (int)sizeof wrong);
+    ridge_meter_level(&meter, slice, 2, PROBE_SAMPLES, &probe->movers, dram);
+    int n = ridge_meter_peaks(&meter, "fp32", probe->fp32[0] ? probe->fp32 : NULL, PROBE_SAMPLES, peaks, wrong,
+                              (int)sizeof wrong);
     if (n == 0) status = ridge_fail(error, RIDGE_FAILED, "no fp32 peak could be measured: %s", wrong);
     for (int i = 0; i < n; i++)
         if (i == 0 || peaks[i].gflops.median > fp32->gflops.median) *fp32 = peaks[i];
+    (void)snprintf(probe->fp32, sizeof probe->fp32, "%s", fp32->name);
 done:
     ridge_meter_destroy(&meter);
     return status;
