@@ -43,10 +43,4 @@ void emu_warp_async_end(emu_warp *);    /* at exit of a warp */
 /* The transaction's bytes have arrived at the barrier at this shared address, by the actor's work, which was issued for
  * this phase of the barrier. */
 void emu_mbarrier_complete(const emu_actor *, emu_cluster *, uint32_t shared_address, uint64_t phase, uint32_t bytes);
-
-/* Tensor maps: cuTensorMapEncodeTiled's 128 bytes, in the emulator's own layout. Returns a CUresult; *why says what is
- * wrong. */
-int emu_tensor_map_encode(void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,
-                          const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, int interleave,
-                          int swizzle, int promotion, int fill, const char **why);
 #endif

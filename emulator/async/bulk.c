@@ -84,13 +84,25 @@ static bool next_tensor(emu_decoding *d, int *next, emu_copy_detail *detail) {
     const ptx_operand *operand = next_operand(d, next);
     if (!operand) return false;
     if (operand->kind != PTX_TENSOR || operand->n_parts != 2 || operand->parts[1].kind != PTX_VECTOR ||
-        operand->parts[1].n_parts != detail->rank)
-        return emu_decode_fail(d, "[tensor map, {%d coordinates}] belongs here", detail->rank);
+        operand->parts[1].n_parts != detail->coordinates)
+        return emu_decode_fail(d, "[tensor map, {%d coordinates}] belongs here", detail->coordinates);
     const ptx_operand address = {.kind = PTX_ADDRESS, .parts = operand->parts, .n_parts = 1};
     const ptx_operand *map = operand->parts[0].kind == PTX_ADDRESS ? operand->parts : &address;
-    for (int i = 0; i < detail->rank; i++)
+    for (int i = 0; i < detail->coordinates; i++)
         if (!emu_decode_source(d, &operand->parts[1].parts[i], PTX_S32, &d->op->operand[2 + i])) return false;
     return emu_decode_address(d, map, PTX_GENERIC, &detail->other);
+}
+
+/* im2col's {offsets}, if the mode has them. */
+static bool next_offsets(emu_decoding *d, int *next, emu_copy_detail *detail) {
+    if (detail->offsets == 0) return true;
+    const ptx_operand *operand = next_operand(d, next);
+    if (!operand) return false;
+    if (operand->kind != PTX_VECTOR || operand->n_parts != detail->offsets)
+        return emu_decode_fail(d, "{%d offsets} of .im2col belong here", detail->offsets);
+    for (int i = 0; i < detail->offsets; i++)
+        if (!emu_decode_source(d, &operand->parts[i], PTX_U16, &detail->offset[i])) return false;
+    return true;
 }
 
 /* A cache policy, which changes nothing, and the end. */
@@ -163,12 +175,23 @@ static bool take_rank(emu_decoding *d, int *rank) {
     return *rank || emu_decode_fail(d, "a tensor copy has 1d to 5d");
 }
 
-static bool take_mode(emu_decoding *d) {
-    static const char *const others[] = {
-        "im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4", "tile::scatter4", NULL};
-    ptx_take(&d->words, "tile");
-    return ptx_take_of(&d->words, others, -1) < 0 ||
-           emu_decode_fail(d, "tensor copies are emulated in .tile mode only");
+/* Loads and prefetches gather rows and have offsets of im2col, stores scatter rows and have none. */
+static bool take_mode(emu_decoding *d, emu_copy_detail *detail) {
+    static const char *const others[] = {"im2col::w", "im2col::w::128", NULL};
+    const bool loads = detail->kind == EMU_COPY_LOAD;
+    detail->coordinates = detail->rank;
+    if (ptx_take(&d->words, "tile")) return true;
+    if (ptx_take_of(&d->words, others, -1) >= 0)
+        return emu_decode_fail(d, "tensor copies of .im2col::w are not emulated");
+    if (ptx_take(&d->words, loads ? "im2col" : "im2col_no_offs")) {
+        detail->mode = EMU_TENSOR_IM2COL;
+        detail->offsets = loads ? detail->rank - 2 : 0;
+        return detail->rank >= 3 || emu_decode_fail(d, "a tensor of .im2col has 3 to 5 dimensions");
+    }
+    if (!ptx_take(&d->words, loads ? "tile::gather4" : "tile::scatter4")) return true;
+    detail->mode = EMU_TENSOR_FOUR;
+    detail->coordinates = 5;
+    return detail->rank == 2 || emu_decode_fail(d, "four rows are those of a tensor of 2 dimensions");
 }
 
 static bool decode_tensor(emu_decoding *d, bool reduces) {
@@ -181,7 +204,7 @@ static bool decode_tensor(emu_decoding *d, bool reduces) {
     if (detail->kind == EMU_COPY_PEER) return emu_decode_fail(d, "a tensor is in .global memory");
     if (reduces && (detail->kind != EMU_COPY_STORE || !take_reduction(d, detail)))
         return emu_decode_fail(d, "no such reduction");
-    if (!take_mode(d) || !take_completion(d, detail)) return false;
+    if (!take_mode(d, detail) || !take_completion(d, detail)) return false;
     detail->multicast = detail->kind == EMU_COPY_LOAD && ptx_take(&d->words, "multicast::cluster");
     detail->pair = group == 1 || ptx_take_of(&d->words, groups, -1) == 1;
     bool hint = ptx_take(&d->words, "L2::cache_hint");
@@ -190,7 +213,7 @@ static bool decode_tensor(emu_decoding *d, bool reduces) {
         return next_tensor(d, &next, detail) && next_address(d, &next, PTX_SHARED, &detail->shared) &&
                finish(d, next, hint);
     return next_address(d, &next, PTX_SHARED, &detail->shared) && next_tensor(d, &next, detail) &&
-           next_address(d, &next, PTX_SHARED, &detail->mbarrier) &&
+           next_address(d, &next, PTX_SHARED, &detail->mbarrier) && next_offsets(d, &next, detail) &&
            (!detail->multicast || next_source(d, &next, PTX_U16, &d->op->operand[1])) && finish(d, next, hint);
 }
 
@@ -205,9 +228,9 @@ static bool decode_prefetch(emu_decoding *d) {
     if (detail->tensor && !take_rank(d, &detail->rank)) return false;
     if (!ptx_take(&d->words, "L2") || !ptx_take(&d->words, "global"))
         return emu_decode_fail(d, "a prefetch is .L2.global");
-    if (detail->tensor && !take_mode(d)) return false;
+    if (detail->tensor && !take_mode(d, detail)) return false;
     bool hint = ptx_take(&d->words, "L2::cache_hint");
-    if (detail->tensor) return next_tensor(d, &next, detail) && finish(d, next, hint);
+    if (detail->tensor) return next_tensor(d, &next, detail) && next_offsets(d, &next, detail) && finish(d, next, hint);
     return next_address(d, &next, PTX_GLOBAL, &detail->other) && next_source(d, &next, PTX_U32, &d->op->operand[0]) &&
            finish(d, next, hint);
 }

@@ -40,7 +40,7 @@ static uint32_t whole_rows(const copy *c, uint32_t row, uint32_t end, uint32_t r
     for (; row + n < end; n++) {
         uint32_t from, to;
         uint64_t next;
-        emu_tensor_row(&c->map, c->order.coordinate, row + n, &from, &to, &next);
+        emu_tensor_row(&c->map, &c->order.place, row + n, &from, &to, &next);
         if (from != 0 || to != row_bytes || next != address + (uint64_t)n * row_bytes) break;
     }
     return n;
@@ -56,7 +56,7 @@ static bool global_read(const copy *c, uint32_t first, uint32_t end, uint8_t *ou
     for (uint32_t row = first / row_bytes, n; row < last_row; row += n, out += n * row_bytes) {
         uint32_t from, to;
         uint64_t address;
-        emu_tensor_row(&c->map, c->order.coordinate, row, &from, &to, &address);
+        emu_tensor_row(&c->map, &c->order.place, row, &from, &to, &address);
         n = from == 0 && to == row_bytes ? whole_rows(c, row, last_row, row_bytes, address) : 1;
         uint32_t bytes = (n - 1) * row_bytes + to - from;
         if (bytes != n * row_bytes) emu_tensor_fill(&c->map, out, row_bytes);
@@ -93,7 +93,7 @@ static bool global_write(const copy *c, uint32_t first, uint32_t end, const uint
     for (uint32_t row = first / row_bytes, n; row < last_row; row += n, in += n * row_bytes) {
         uint32_t from, to;
         uint64_t address;
-        emu_tensor_row(&c->map, c->order.coordinate, row, &from, &to, &address);
+        emu_tensor_row(&c->map, &c->order.place, row, &from, &to, &address);
         to = emu_tensor_stored(to);
         n = from == 0 && to == row_bytes ? whole_rows(c, row, last_row, row_bytes, address) : 1;
         uint32_t bytes = (n - 1) * row_bytes + to - from;

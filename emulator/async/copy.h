@@ -38,6 +38,9 @@ typedef struct emu_copy_detail {
     bool tensor, multicast;
     bool pair; /* .cta_group::2: the mbarrier may be that of the pair's other block */
     int rank;  /* of the tensor */
+    emu_tensor_mode mode;
+    int coordinates, offsets;                 /* how many */
+    emu_operand offset[EMU_TENSOR_RANKS - 2]; /* of im2col */
     emu_address shared, other /* global address, the map's, or own shared memory of a peer copy */, mbarrier;
 } emu_copy_detail;
 emu_run emu_copy_run;
@@ -54,7 +57,7 @@ typedef struct emu_copy_order {
     uint32_t mbarrier;         /* shared address; for loads and peer copies */
     bool pair;                 /* it may be that of the pair's other block */
     const emu_tensor_map *map; /* NULL: contiguous bytes */
-    int32_t coordinate[EMU_TENSOR_RANKS];
+    emu_tensor_place place;
 } emu_copy_order;
 
 /* Checks addresses, the mbarrier and alignment, and puts the copy in flight. False: reported, the launch cannot go on.

@@ -71,12 +71,12 @@ static bool reduction_of_map(emu_warp *warp, const emu_op *op, int lane, emu_cop
 
 /* Both are illegal instructions. */
 static bool coordinates_valid(emu_warp *warp, const emu_op *op, int lane, const emu_copy_order *order) {
-    const int64_t bits = (int64_t)order->coordinate[0] * emu_tensor_type_bits(order->map->type);
+    const int64_t bits = (int64_t)order->place.coordinate[0] * emu_tensor_type_bits(order->map->type);
     const bool gaps = emu_tensor_piece(order->map) < 16;
-    if (bits % 128 != 0 || (gaps && order->coordinate[0] % 128)) {
+    if (bits % 128 != 0 || (gaps && order->place.coordinate[0] % 128)) {
         emu_find(warp, op, lane, EMU_DESCRIPTOR, 0,
                  "the box begins at element %d of the inner dimension, %" PRId64 " bytes: not a multiple of %s",
-                 order->coordinate[0], bits / 8, gaps ? "128 elements" : "16");
+                 order->place.coordinate[0], bits / 8, gaps ? "128 elements" : "16");
         return false;
     }
     if (order->kind == EMU_COPY_STORE && order->map->type == EMU_TENSOR_U4_ALIGN16) {
@@ -84,13 +84,26 @@ static bool coordinates_valid(emu_warp *warp, const emu_op *op, int lane, const 
                  "elements of 4 bits with gaps are loaded, not stored");
         return false;
     }
-    for (int i = 0; order->kind == EMU_COPY_STORE && i < order->map->rank; i++) {
-        if (order->coordinate[i] >= 0) continue;
+    const int coordinates = ((const emu_copy_detail *)op->detail)->coordinates;
+    for (int i = 0; order->kind == EMU_COPY_STORE && i < coordinates; i++) {
+        if (order->place.coordinate[i] >= 0) continue;
         emu_find(warp, op, lane, EMU_DESCRIPTOR, 1, "a store to a negative coordinate: %d in dimension %d",
-                 order->coordinate[i], i);
+                 order->place.coordinate[i], i);
         return false;
     }
     return true;
+}
+
+/* The tensor map is of the instruction's mode. */
+static bool mode_fits(emu_warp *warp, const emu_op *op, int lane, uint64_t address, const emu_tensor_map *map) {
+    const emu_tensor_mode mode = ((const emu_copy_detail *)op->detail)->mode;
+    const char *why = NULL;
+    if (mode == EMU_TENSOR_IM2COL && !map->pixels) why = "a copy of mode .im2col with a tensor map of tiles";
+    if (mode != EMU_TENSOR_IM2COL && map->pixels) why = "a copy of tiles with a tensor map of im2col";
+    if (mode == EMU_TENSOR_FOUR && map->box[1] != 1)
+        why = "a copy of four rows with a tensor map whose box has more than one row";
+    if (why) emu_find(warp, op, lane, EMU_DESCRIPTOR, address, "%s", why);
+    return !why;
 }
 
 static bool order_tensor(emu_warp *warp, const emu_op *op, int lane, uint64_t address, emu_tensor_map *map,
@@ -102,10 +115,17 @@ static bool order_tensor(emu_warp *warp, const emu_op *op, int lane, uint64_t ad
                  detail->rank, map->rank);
         return false;
     }
+    if (!mode_fits(warp, op, lane, address, map)) return false;
     order->map = map;
-    order->bytes = emu_tensor_row_bytes(map) * emu_tensor_rows(map);
-    for (int i = 0; i < detail->rank; i++)
-        order->coordinate[i] = (int32_t)emu_u32(warp, op->operand[COORDINATES + i])[lane];
+    order->bytes = emu_tensor_row_bytes(map) * emu_tensor_rows(map, detail->mode);
+    order->place.mode = detail->mode;
+    for (int i = 0; i < detail->coordinates; i++)
+        order->place.coordinate[i] = (int32_t)emu_u32(warp, op->operand[COORDINATES + i])[lane];
+    for (int i = 0; i < detail->offsets; i++) {
+        uint64_t offset[EMU_LANES];
+        emu_lanes_read(warp, detail->offset[i], offset);
+        order->place.offset[i] = (uint16_t)offset[lane];
+    }
     return coordinates_valid(warp, op, lane, order) && reduction_of_map(warp, op, lane, order);
 }
 
@@ -144,7 +164,7 @@ static bool stored_already(const emu_copy_detail *detail, const emu_warp *warp, 
     for (; before; before &= before - 1) {
         const int past = __builtin_ctz(before);
         bool same = shared[past] == shared[lane] && other[past] == other[lane] && bytes[past] == bytes[lane];
-        for (int i = 0; same && detail->tensor && i < detail->rank; i++) {
+        for (int i = 0; same && detail->tensor && i < detail->coordinates; i++) {
             const uint32_t *coordinate = emu_u32(warp, op->operand[COORDINATES + i]);
             same = coordinate[past] == coordinate[lane];
         }

@@ -1,4 +1,4 @@
-/* cuTensorMapEncodeTiled: the checks that cuda.h documents, and the geometry of a box. */
+/* cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col: the checks that cuda.h documents, and the geometry of a box. */
 #include "async/tensor_map.h"
 
 #include "async/async.h"
@@ -7,7 +7,7 @@
 
 enum { CU_SUCCESS = 0, CU_ERROR_INVALID_VALUE = 1, CU_ERROR_NOT_SUPPORTED = 801 };
 enum { MAGIC = 0x50414d54 }; /* "TMAP" */
-enum { MOST_BOX = 256, MOST_STEP = 8, MOST_BYTES = 228 * 1024 };
+enum { MOST_BOX = 256, MOST_PIXELS = 1024, MOST_STEP = 8, MOST_BYTES = 228 * 1024 };
 static const uint64_t most_size = UINT64_C(1) << 32, end_of_strides = UINT64_C(1) << 40;
 
 /* Packed types: 16 elements lie together, in shared memory in 8 or 16 bytes. */
@@ -67,64 +67,106 @@ static const char *wrong_tensor(const emu_tensor_map *map, const uint64_t *sizes
     return NULL;
 }
 
+static const char *wrong_row(const emu_tensor_map *map, uint32_t elements) {
+    const uint64_t bits = type_facts[map->type].bits, inner = (uint64_t)elements * bits / 8;
+    if (has_gaps(map->type) && elements != GAP_ELEMENTS) return "the inner row of the box must be 128 elements";
+    if (inner % 16 || elements * bits % 8) return "the inner row of the box must be a multiple of 16 bytes";
+    if (map->swizzle != EMU_SWIZZLE_NONE && inner > swizzle_span[map->swizzle])
+        return "the inner row of the box is longer than the swizzle's span";
+    return NULL;
+}
+
+static const char *wrong_steps(const emu_tensor_map *map, const uint32_t *steps) {
+    for (int i = 0; i < map->rank; i++)
+        if (steps[i] == 0 || steps[i] > MOST_STEP) return "each element stride must be 1 to 8";
+    return NULL;
+}
+
 /* The driver refuses boxes that no SM's shared memory could hold, and counts rows rounded down (seen with driver 580).
  */
 static const char *wrong_box(const emu_tensor_map *map, const uint32_t *box, const uint32_t *steps) {
-    const uint64_t bits = type_facts[map->type].bits, inner = (uint64_t)box[0] * bits / 8;
-    uint64_t all = bits;
+    uint64_t all = type_facts[map->type].bits;
     for (int i = 0; i < map->rank; i++) {
         if (box[i] == 0 || box[i] > MOST_BOX) return "each size of the box must be 1 to 256";
-        if (steps[i] == 0 || steps[i] > MOST_STEP) return "each element stride must be 1 to 8";
+        if (steps[i] == 0) continue;
         all *= box[i] / steps[i];
     }
-    if (has_gaps(map->type) && box[0] != GAP_ELEMENTS) return "the inner row of the box must be 128 elements";
-    if (inner % 16 || box[0] * bits % 8) return "the inner row of the box must be a multiple of 16 bytes";
-    if (map->swizzle != EMU_SWIZZLE_NONE && inner > swizzle_span[map->swizzle])
-        return "the inner row of the box is longer than the swizzle's span";
-    return all / 8 > MOST_BYTES ? "the box is larger than shared memory (233472 bytes)" : NULL;
+    const char *why = wrong_steps(map, steps);
+    if (!why) why = wrong_row(map, box[0]);
+    return why || all / 8 <= MOST_BYTES ? why : "the box is larger than shared memory (233472 bytes)";
 }
 
-int emu_tensor_map_encode(void *out, int type, uint32_t rank, void *address, const uint64_t *sizes,
-                          const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
-                          int swizzle, int promotion, int fill, const char **why) {
-    const char *reason = NULL;
-    *why = NULL;
-    /* Of memory that a kernel will name, CUTLASS encodes the address 0. */
-    if (!out || !sizes || !box || !steps || (rank > 1 && !strides)) reason = "a pointer is NULL";
-    if (!reason && (uintptr_t)out % 64) reason = "the tensor map must be 64-byte aligned";
-    if (!reason) reason = wrong_kinds(type, rank, interleave, swizzle, promotion, fill);
-    if (reason) {
-        *why = reason;
-        return CU_ERROR_INVALID_VALUE;
-    }
-    if (emu_options_get()->architecture < 100) {
-        if (is_packed(type)) *why = "packed 4- and 6-bit types need sm_100";
-        if (swizzle > EMU_SWIZZLE_128B) *why = "swizzles of 32- and 64-byte atoms need sm_100";
-    }
-    if (interleave != EMU_INTERLEAVE_NONE) *why = "interleaved tensors are not emulated";
-    if (*why) return CU_ERROR_NOT_SUPPORTED;
+/* Ranges of the corners, by rank. */
+static const char *wrong_pixels(const emu_tensor_map *map, const int *lower, const int *upper, uint32_t channels,
+                                uint32_t pixels, const uint32_t *steps) {
+    static const int most[EMU_TENSOR_RANKS + 1] = {[3] = 32767, [4] = 127, [5] = 15};
+    const int end = most[map->rank];
+    for (int i = 0; i + 2 < map->rank; i++)
+        if (lower[i] < -end - 1 || lower[i] > end || upper[i] < -end - 1 || upper[i] > end)
+            return "a corner is out of range: 16 bits of 3 dimensions, 8 bits of 4, 5 bits of 5";
+    if (channels == 0 || channels > MOST_BOX) return "the channels of a pixel must be 1 to 256";
+    if (pixels == 0 || pixels > MOST_PIXELS) return "the pixels of a column must be 1 to 1024";
+    const char *why = wrong_steps(map, steps);
+    return why ? why : wrong_row(map, channels);
+}
 
-    emu_tensor_map map = {.magic = MAGIC,
-                          .type = (uint8_t)type,
-                          .rank = (uint8_t)rank,
-                          .interleave = (uint8_t)interleave,
-                          .swizzle = (uint8_t)swizzle,
-                          .fill = (uint8_t)fill,
-                          .promotion = (uint8_t)promotion,
-                          .address = (uintptr_t)address};
-    if (!(reason = wrong_tensor(&map, sizes, strides))) reason = wrong_box(&map, box, steps);
-    if (reason) {
-        *why = reason;
-        return CU_ERROR_INVALID_VALUE;
+/* What both kinds of maps have. Returns a CUresult; *why: what is wrong. */
+static int begin_map(emu_tensor_map *map, const emu_tensor_request *r, const char **why) {
+    /* Of memory that a kernel will name, CUTLASS encodes the address 0. */
+    if (!r->out || !r->sizes || !r->steps || (r->rank > 1 && !r->strides)) *why = "a pointer is NULL";
+    if (!*why && (uintptr_t)r->out % 64) *why = "the tensor map must be 64-byte aligned";
+    if (!*why) *why = wrong_kinds(r->type, r->rank, r->interleave, r->swizzle, r->promotion, r->fill);
+    if (*why) return CU_ERROR_INVALID_VALUE;
+    if (emu_options_get()->architecture < 100) {
+        if (is_packed(r->type)) *why = "packed 4- and 6-bit types need sm_100";
+        if (r->swizzle > EMU_SWIZZLE_128B) *why = "swizzles of 32- and 64-byte atoms need sm_100";
     }
-    for (uint32_t i = 0; i < rank; i++) {
-        map.last[i] = (uint32_t)(sizes[i] - 1);
-        map.box[i] = (uint16_t)box[i];
-        map.step[i] = i == 0 ? 1 : (uint8_t)steps[i];
-        if (i + 1 < rank) map.stride[i] = strides[i];
+    if (r->interleave != EMU_INTERLEAVE_NONE) *why = "interleaved tensors are not emulated";
+    if (*why) return CU_ERROR_NOT_SUPPORTED;
+    *map = (emu_tensor_map){.magic = MAGIC,
+                            .type = (uint8_t)r->type,
+                            .rank = (uint8_t)r->rank,
+                            .interleave = (uint8_t)r->interleave,
+                            .swizzle = (uint8_t)r->swizzle,
+                            .fill = (uint8_t)r->fill,
+                            .promotion = (uint8_t)r->promotion,
+                            .address = (uintptr_t)r->address};
+    *why = wrong_tensor(map, r->sizes, r->strides);
+    return *why ? CU_ERROR_INVALID_VALUE : CU_SUCCESS;
+}
+
+static void end_map(emu_tensor_map *map, const emu_tensor_request *r) {
+    for (uint32_t i = 0; i < r->rank; i++) {
+        map->last[i] = (uint32_t)(r->sizes[i] - 1);
+        map->step[i] = i == 0 ? 1 : (uint8_t)r->steps[i];
+        if (i + 1 < r->rank) map->stride[i] = r->strides[i];
     }
-    emu_tensor_map_seal(&map);
-    memcpy(out, &map, sizeof map);
+    emu_tensor_map_seal(map);
+    memcpy(r->out, map, sizeof *map);
+}
+
+int emu_tensor_map_tiled(const emu_tensor_request *r, const uint32_t *box, const char **why) {
+    emu_tensor_map map;
+    *why = box ? NULL : "a pointer is NULL";
+    const int result = *why ? CU_ERROR_INVALID_VALUE : begin_map(&map, r, why);
+    if (result != CU_SUCCESS) return result;
+    if ((*why = wrong_box(&map, box, r->steps))) return CU_ERROR_INVALID_VALUE;
+    for (uint32_t i = 0; i < r->rank; i++) map.box[i] = (uint16_t)box[i];
+    end_map(&map, r);
+    return CU_SUCCESS;
+}
+
+int emu_tensor_map_im2col(const emu_tensor_request *r, const int *lower, const int *upper, uint32_t channels,
+                          uint32_t pixels, const char **why) {
+    emu_tensor_map map;
+    *why = !lower || !upper ? "a pointer is NULL" : r->rank < 3 ? "a tensor of pixels has 3 to 5 dimensions" : NULL;
+    const int result = *why ? CU_ERROR_INVALID_VALUE : begin_map(&map, r, why);
+    if (result != CU_SUCCESS) return result;
+    if ((*why = wrong_pixels(&map, lower, upper, channels, pixels, r->steps))) return CU_ERROR_INVALID_VALUE;
+    map.box[0] = (uint16_t)channels;
+    map.pixels = (uint16_t)pixels;
+    for (uint32_t i = 0; i + 2 < r->rank; i++) map.lower[i] = (int16_t)lower[i], map.upper[i] = (int16_t)upper[i];
+    end_map(&map, r);
     return CU_SUCCESS;
 }
 
@@ -162,31 +204,51 @@ uint32_t emu_tensor_pitch(const emu_tensor_map *map) {
     return emu_tensor_row_bytes(map) / emu_tensor_piece(map) * 16;
 }
 
-uint32_t emu_tensor_rows(const emu_tensor_map *map) {
+uint32_t emu_tensor_rows(const emu_tensor_map *map, emu_tensor_mode mode) {
+    if (mode == EMU_TENSOR_FOUR) return 4;
+    if (mode == EMU_TENSOR_IM2COL) return map->pixels;
     uint32_t rows = 1;
     for (int i = 1; i < map->rank; i++) rows *= count_along(map, i);
     return rows;
 }
 
-void emu_tensor_row(const emu_tensor_map *map, const int32_t *coordinate, uint32_t row, uint32_t *from, uint32_t *to,
-                    uint64_t *address) {
-    const int64_t bits = type_facts[map->type].bits;
-    *address = map->address;
-    *from = *to = 0;
+/* Coordinates of a row, of its first element. */
+static void row_at(const emu_tensor_map *map, const emu_tensor_place *place, uint32_t row,
+                   int64_t at[EMU_TENSOR_RANKS]) {
+    if (place->mode == EMU_TENSOR_IM2COL) {
+        emu_tensor_pixel(map, place, row, at);
+        return;
+    }
+    at[0] = place->coordinate[0];
+    if (place->mode == EMU_TENSOR_FOUR) {
+        at[1] = place->coordinate[1 + row];
+        return;
+    }
     for (int i = 1; i < map->rank; i++) {
         uint32_t count = count_along(map, i);
-        int64_t at = (int64_t)coordinate[i] + (int64_t)(row % count) * map->step[i];
+        at[i] = (int64_t)place->coordinate[i] + (int64_t)(row % count) * map->step[i];
         row /= count;
-        if (at < 0 || at > map->last[i]) return;
-        *address += (uint64_t)at * map->stride[i - 1];
     }
-    int64_t first = coordinate[0] < 0 ? -(int64_t)coordinate[0] : 0;
-    int64_t end = (int64_t)map->last[0] + 1 - coordinate[0];
+}
+
+void emu_tensor_row(const emu_tensor_map *map, const emu_tensor_place *place, uint32_t row, uint32_t *from,
+                    uint32_t *to, uint64_t *address) {
+    const int64_t bits = type_facts[map->type].bits;
+    int64_t at[EMU_TENSOR_RANKS];
+    *address = map->address;
+    *from = *to = 0;
+    row_at(map, place, row, at);
+    for (int i = 1; i < map->rank; i++) {
+        if (at[i] < 0 || at[i] > map->last[i]) return;
+        *address += (uint64_t)at[i] * map->stride[i - 1];
+    }
+    int64_t first = at[0] < 0 ? -at[0] : 0;
+    int64_t end = (int64_t)map->last[0] + 1 - at[0];
     if (end > map->box[0]) end = map->box[0];
     if (first >= end) return;
     *from = (uint32_t)(first * bits / 8);
     *to = (uint32_t)(end * bits / 8);
-    *address += (uint64_t)((coordinate[0] + first) * bits / 8);
+    *address += (uint64_t)((at[0] + first) * bits / 8);
 }
 
 /* ---- contents ---------------------------------------------------------------------------------------------------- */

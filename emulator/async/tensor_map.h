@@ -1,4 +1,4 @@
-/* Tensor maps: what cuTensorMapEncodeTiled was told, in 128 bytes. */
+/* Tensor maps: what cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col was told, in 128 bytes. */
 #ifndef EMULATOR_ASYNC_TENSOR_MAP_H
 #define EMULATOR_ASYNC_TENSOR_MAP_H
 
@@ -49,9 +49,27 @@ typedef struct emu_tensor_map {
     uint64_t address;
     uint32_t last[EMU_TENSOR_RANKS];       /* sizes less one: a size may be 2^32 */
     uint64_t stride[EMU_TENSOR_RANKS - 1]; /* bytes, of dimensions 1 and up */
-    uint8_t rest[EMU_TENSOR_MAP_BYTES - 4 * 2 - 6 - 5 - 2 * 5 - 3 - 8 - 4 * 5 - 4 - 8 * 4];
+    /* Of im2col: pixels of a copy, whose channels box[0] counts, and the corners of what they lie in, of dimensions 1 and
+     * up but the last: from the first pixel, and from the last one. pixels 0: of tiles. */
+    uint16_t pixels;
+    int16_t lower[EMU_TENSOR_RANKS - 2], upper[EMU_TENSOR_RANKS - 2];
+    uint8_t rest[EMU_TENSOR_MAP_BYTES - 4 * 2 - 6 - 5 - 2 * 5 - 3 - 8 - 4 * 5 - 4 - 8 * 4 - 2 - 2 * 3 * 2];
 } emu_tensor_map;
 static_assert(sizeof(emu_tensor_map) == EMU_TENSOR_MAP_BYTES, "cuda.h says 128 bytes");
+
+/* What both functions are told. Numbers are cuda.h's. */
+typedef struct emu_tensor_request {
+    void *out, *address;
+    int type;
+    uint32_t rank;
+    const uint64_t *sizes, *strides;
+    const uint32_t *steps; /* element strides */
+    int interleave, swizzle, promotion, fill;
+} emu_tensor_request;
+/* cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col. They return a CUresult; *why says what is wrong. */
+int emu_tensor_map_tiled(const emu_tensor_request *, const uint32_t *box, const char **why);
+int emu_tensor_map_im2col(const emu_tensor_request *, const int *lower, const int *upper, uint32_t channels,
+                          uint32_t pixels, const char **why);
 
 /* Why these 128 bytes are no tensor map; NULL: they are one. */
 const char *emu_tensor_map_wrong(const emu_tensor_map *);
@@ -64,11 +82,25 @@ uint32_t emu_tensor_type_bits(emu_tensor_type); /* of an element */
 uint32_t emu_tensor_row_bytes(const emu_tensor_map *);
 uint32_t emu_tensor_pitch(const emu_tensor_map *);
 uint32_t emu_tensor_piece(const emu_tensor_map *);
-uint32_t emu_tensor_rows(const emu_tensor_map *);
+/* How an instruction walks the tensor. */
+typedef enum emu_tensor_mode {
+    EMU_TENSOR_TILE,   /* a box */
+    EMU_TENSOR_FOUR,   /* gather4, scatter4: four rows of a matrix, by their numbers */
+    EMU_TENSOR_IM2COL, /* pixels, one after another */
+} emu_tensor_mode;
+typedef struct emu_tensor_place {
+    emu_tensor_mode mode;
+    int32_t coordinate[EMU_TENSOR_RANKS];  /* of four rows: the column, and their numbers */
+    uint16_t offset[EMU_TENSOR_RANKS - 2]; /* im2col: what is added to the pixels' coordinates 1 and up */
+} emu_tensor_place;
+
+uint32_t emu_tensor_rows(const emu_tensor_map *, emu_tensor_mode);
 /* Where the row lies: the bytes [*from, *to) of it are in the tensor, and begin at *address in global memory. An empty
  * range: none are. row counts from 0 through the box, the second dimension fastest. */
-void emu_tensor_row(const emu_tensor_map *, const int32_t *coordinate, uint32_t row, uint32_t *from, uint32_t *to,
+void emu_tensor_row(const emu_tensor_map *, const emu_tensor_place *, uint32_t row, uint32_t *from, uint32_t *to,
                     uint64_t *address);
+/* Coordinates of a pixel, counted from 0 (async/im2col.c). */
+void emu_tensor_pixel(const emu_tensor_map *, const emu_tensor_place *, uint32_t pixel, int64_t at[EMU_TENSOR_RANKS]);
 /* A store writes chunks of 16 bytes whose first byte is in the tensor, whole: up to 15 bytes behind the tensor's row
  * (seen on an H200; strides leave room for them). */
 static inline uint32_t emu_tensor_stored(uint32_t to) { return (to + 15) / 16 * 16; }

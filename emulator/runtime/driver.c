@@ -3,7 +3,7 @@
 #include <cuda.h>
 #include <string.h>
 
-#include "async/async.h"
+#include "async/tensor_map.h"
 #include "runtime/runtime.h"
 
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
@@ -12,10 +12,27 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                                 CUtensorMapFloatOOBfill fill) {
     EMU_LOCKED;
+    const emu_tensor_request request = {map,          address,        (int)type,       rank,
+                                        sizes,        strides,        element_strides, (int)interleave,
+                                        (int)swizzle, (int)promotion, (int)fill};
     const char *why = NULL;
-    int result = emu_tensor_map_encode(map, (int)type, rank, address, sizes, strides, box, element_strides,
-                                       (int)interleave, (int)swizzle, (int)promotion, (int)fill, &why);
+    int result = emu_tensor_map_tiled(&request, box, &why);
     if (result != CUDA_SUCCESS) emu_say("cuTensorMapEncodeTiled: %s", why ? why : "refused");
+    return (CUresult)result;
+}
+
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                 const cuuint64_t *sizes, const cuuint64_t *strides, const int *lower, const int *upper,
+                                 cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *element_strides,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+    EMU_LOCKED;
+    const emu_tensor_request request = {map,          address,        (int)type,       rank,
+                                        sizes,        strides,        element_strides, (int)interleave,
+                                        (int)swizzle, (int)promotion, (int)fill};
+    const char *why = NULL;
+    int result = emu_tensor_map_im2col(&request, lower, upper, channels, pixels, &why);
+    if (result != CUDA_SUCCESS) emu_say("cuTensorMapEncodeIm2col: %s", why ? why : "refused");
     return (CUresult)result;
 }
 
@@ -72,16 +89,10 @@ static const struct {
 } entries[] = {
 #define ENTRY(name) \
     { #name, (entry *)name }
-    ENTRY(cuTensorMapEncodeTiled),
-    ENTRY(cuInit),
-    ENTRY(cuDriverGetVersion),
-    ENTRY(cuDeviceGetCount),
-    ENTRY(cuDeviceGet),
-    ENTRY(cuGetErrorString),
-    ENTRY(cuGetErrorName),
-    ENTRY(cuDeviceGetAttribute),
-    ENTRY(cuCtxGetDevice),
-    ENTRY(cuCtxGetCurrent),
+    ENTRY(cuTensorMapEncodeTiled), ENTRY(cuTensorMapEncodeIm2col), ENTRY(cuInit),
+    ENTRY(cuDriverGetVersion),     ENTRY(cuDeviceGetCount),        ENTRY(cuDeviceGet),
+    ENTRY(cuGetErrorString),       ENTRY(cuGetErrorName),          ENTRY(cuDeviceGetAttribute),
+    ENTRY(cuCtxGetDevice),         ENTRY(cuCtxGetCurrent),
 #undef ENTRY
 };
 

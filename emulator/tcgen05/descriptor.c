@@ -25,7 +25,6 @@ static const kind_types kinds[EMU_N_KINDS] = {
 static bool size_known(const emu_tensor_form *form, int m, int n) {
     const bool integers = form->kind == EMU_KIND_I8;
     if (form->pair) return (m == 128 || m == 256) && n % (integers ? 32 : 16) == 0 && n >= 16 && n <= 256;
-    if (m == 128 && !form->sparse) return n % 16 == 0 && n >= 16 && n <= 256;
     if ((m != 64 && m != 128) || n < 8 || n > 256) return false;
     return integers ? n % 16 == 0 || n == 8 || n == 24 : n % 8 == 0;
 }
@@ -105,7 +104,7 @@ const char *emu_tensor_shape_read(const emu_tensor_form *form, uint32_t bits, em
     if (form->ws) return ws_known ? NULL : "M of .ws is 32, 64 or 128, N 64, 128 or 256";
     if (!size_known(form, shape->m, shape->n))
         return form->pair ? "M of a pair is 128 or 256, N at most 256, a multiple of 16 or 32"
-                          : "M is 64 or 128, N at most 256, a multiple of 8 or 16";
+                          : "M is 64 or 128, N at most 256, a multiple of 8; of integers 8, 24, or a multiple of 16";
     return NULL;
 }
 

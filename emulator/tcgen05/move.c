@@ -51,15 +51,20 @@ static void place(const move_detail *detail, int t, int r, uint32_t *lane, uint3
     if (shape == &shapes[SHAPE_16X32BX2] && t >= 16) *column += detail->half;
 }
 
-/* The warp's quarter, and lanes and columns that are allocated. */
-static bool check_place(emu_warp *warp, const emu_op *op, const move_detail *detail, uint32_t address) {
+/* The address in the warp's own quarter. PTX leaves open what other lanes would give; CUTLASS's example 93 names lane 0
+ * in all four warps, and needs each to get its own. */
+static uint32_t in_quarter(emu_warp *warp, const emu_op *op, const move_detail *detail, uint32_t address) {
     const uint32_t quarter = warp->index % 4 * 32, lane = address >> 16;
-    const uint32_t lanes = (uint32_t)detail->shape->lanes;
-    if (lane != quarter && !(lanes == 16 && lane == quarter + 16)) {
+    const uint32_t within = detail->shape->lanes == 16 ? lane & 16 : 0;
+    if (lane != quarter + within)
         emu_find(warp, op, -1, EMU_TENSOR, 6, "the address 0x%08x has lane %u: warp %u reaches lanes %u to %u", address,
                  lane, warp->index, quarter, quarter + 31);
-        return false;
-    }
+    return (quarter + within) << 16 | (address & 0xffff);
+}
+
+/* Whether lanes and columns are allocated. */
+static bool check_place(emu_warp *warp, const emu_op *op, const move_detail *detail, uint32_t address) {
+    const uint32_t lanes = (uint32_t)detail->shape->lanes;
     const uint32_t columns = (uint32_t)(detail->repetitions * detail->shape->columns) << detail->packed;
     if (!emu_tensor_allocated(warp, op, warp->block, address, lanes, columns, "the tile")) return false;
     return detail->shape != &shapes[SHAPE_16X32BX2] ||
@@ -92,6 +97,7 @@ static bool begin_move(emu_warp *warp, const emu_op *op, emu_mask mask, bool loa
     for (int lane = 0; lane < EMU_LANES; lane++) lanes[lane] = (uint32_t)addresses[lane];
     *address = emu_tensor_uniform(warp, op, mask, lanes, "the address");
     if (emu_tensor_of(warp->block)->group == 2 && warp->block->rank & 1 && *address >= SECOND) *address -= SECOND;
+    *address = in_quarter(warp, op, detail, *address);
     if (!check_place(warp, op, detail, *address)) return false;
     touch(warp, op, detail, *address, load);
     return true;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "async/async.h"
+#include "async/tensor_map.h"
 #include "kernel.h"
 
 enum { WORDS = 16384, SEEDS = 12, MAP = 128 };
@@ -82,7 +83,9 @@ static int set_up(void **state) {
     const uint64_t sizes[2] = {32, 64}, strides[1] = {128};
     const uint32_t box[2] = {32, 4}, steps[2] = {1, 1};
     const char *why;
-    assert_int_equal(emu_tensor_map_encode(given.map, 2, 2, in, sizes, strides, box, steps, 0, 0, 0, 0, &why), 0);
+    const emu_tensor_request request = {
+        .out = given.map, .address = in, .type = 2, .rank = 2, .sizes = sizes, .strides = strides, .steps = steps};
+    assert_int_equal(emu_tensor_map_tiled(&request, box, &why), 0);
     return 0;
 }
 

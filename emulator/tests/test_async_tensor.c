@@ -160,9 +160,21 @@ static tensor draw(bool store) {
     return t;
 }
 
+static emu_tensor_request request_of(const tensor *t, emu_tensor_map *map) {
+    return (emu_tensor_request){.out = map,
+                                .address = global + t->first,
+                                .type = t->type,
+                                .rank = t->rank,
+                                .sizes = t->size,
+                                .strides = t->stride + 1,
+                                .steps = t->step,
+                                .swizzle = t->swizzle,
+                                .fill = t->fill};
+}
+
 static int encode(const tensor *t, emu_tensor_map *map, const char **why) {
-    return emu_tensor_map_encode(map, t->type, t->rank, global + t->first, t->size, t->stride + 1, t->box, t->step, 0,
-                                 t->swizzle, 0, t->fill, why);
+    const emu_tensor_request request = request_of(t, map);
+    return emu_tensor_map_tiled(&request, t->box, why);
 }
 
 static void random_bytes(uint8_t *bytes, uint32_t n) {
@@ -222,8 +234,8 @@ static void loads(void **state) {
         uint32_t shared = EMU_SHARED_FIRST + offset;
         emu_copy_order order = {
             .kind = EMU_COPY_LOAD, .bytes = (uint32_t)bytes, .shared = shared, .mbarrier = MBARRIER, .map = &map};
-        memcpy(order.coordinate, t.c, sizeof t.c);
-        assert_int_equal(emu_tensor_row_bytes(&map) * emu_tensor_rows(&map), bytes);
+        memcpy(order.place.coordinate, t.c, sizeof t.c);
+        assert_int_equal(emu_tensor_row_bytes(&map) * emu_tensor_rows(&map, EMU_TENSOR_TILE), bytes);
         assert_true(emu_copy_issue(&warp[0], op, 3, &order));
         run_engines();
         each_element(&t, load_element, &offset);
@@ -244,15 +256,151 @@ static void stores(void **state) {
         uint32_t offset = 128 * below(9);
         scramble();
         emu_copy_order order = {.kind = EMU_COPY_STORE, .shared = EMU_SHARED_FIRST + offset, .map = &map};
-        order.bytes = emu_tensor_row_bytes(&map) * emu_tensor_rows(&map);
+        order.bytes = emu_tensor_row_bytes(&map) * emu_tensor_rows(&map, EMU_TENSOR_TILE);
         if (order.bytes * 8 > SHARED * 4) continue;
-        memcpy(order.coordinate, t.c, sizeof t.c);
+        memcpy(order.place.coordinate, t.c, sizeof t.c);
         each_element(&t, store_rest, &offset);
         assert_true(emu_copy_issue(&warp[0], op, 3, &order));
         run_engines();
         compare(&t, "store");
     }
     assert_int_equal(emu_findings_count(), 0);
+}
+
+/* ---- im2col: pixels in the order of a walk, step by step ------------------------------------------------------------- */
+typedef struct walk {
+    tensor t;
+    int lower[3], upper[3];
+    uint32_t channels, pixels;
+    uint16_t offset[3];
+} walk;
+
+static walk draw_walk(void) {
+    walk w = {.t = draw(false), .channels = 0, .pixels = 1 + below(40)};
+    tensor *t = &w.t;
+    while (t->rank < 3) *t = draw(false);
+    w.channels = t->box[0];
+    for (uint32_t i = 1; i < t->rank; i++) {
+        const bool outer = i + 1 == t->rank;
+        t->step[i] = outer ? 1 : 1 + below(3);
+        if (outer) continue;
+        w.lower[i - 1] = (int)below(4) - 2;
+        w.upper[i - 1] = (int)below(4) - 2;
+        w.offset[i - 1] = (uint16_t)below(3);
+        if ((int64_t)t->size[i] - 1 + w.upper[i - 1] < w.lower[i - 1]) w.upper[i - 1] = w.lower[i - 1] + 1;
+        const int64_t places = (int64_t)t->size[i] - 1 + w.upper[i - 1] - w.lower[i - 1] + 1;
+        t->c[i] = w.lower[i - 1] + (int32_t)below((uint32_t)places);
+    }
+    t->c[t->rank - 1] = (int32_t)below((uint32_t)t->size[t->rank - 1]);
+    return w;
+}
+
+/* The next pixel along the first dimension that has one; those before it go back to their lower corner. */
+static void take_step(const walk *w, int32_t at[5]) {
+    const int outer = (int)w->t.rank - 1;
+    for (int i = 1; i < outer; i++) {
+        at[i] += (int32_t)w->t.step[i];
+        if (at[i] <= (int64_t)w->t.size[i] - 1 + w->upper[i - 1]) return;
+        at[i] = w->lower[i - 1];
+    }
+    at[outer]++;
+}
+
+static void load_pixel(const walk *w, const int32_t c[5], uint32_t shared) {
+    for (uint32_t a = 0; a < w->channels; a++) {
+        int64_t at = (int64_t)w->t.first;
+        for (int i = 0; i < (int)w->t.rank && at >= 0; i++) {
+            const bool spatial = i > 0 && i + 1 < (int)w->t.rank;
+            const int64_t x = (int64_t)c[i] + (i == 0 ? a : spatial ? w->offset[i - 1] : 0);
+            at = x < 0 || x >= (int64_t)w->t.size[i] ? -1 : at + x * (int64_t)w->t.stride[i];
+        }
+        load_element(&w->t, a * w->t.bytes, at, &shared);
+    }
+}
+
+static void pixels(void **state) {
+    static const uint32_t span[] = {0, 32, 64, 128, 128, 128, 128};
+    (void)state;
+    for (int k = 0; k < CASES; k++) {
+        walk w = draw_walk();
+        _Alignas(64) emu_tensor_map map;
+        const char *why;
+        const emu_tensor_request request = request_of(&w.t, &map);
+        assert_int_equal(emu_tensor_map_im2col(&request, w.lower, w.upper, w.channels, w.pixels, &why), 0);
+        const uint32_t row = w.channels * w.t.bytes, pitch = w.t.swizzle ? span[w.t.swizzle] : row;
+        scramble();
+        emu_copy_order order = {.kind = EMU_COPY_LOAD,
+                                .bytes = row * w.pixels,
+                                .shared = EMU_SHARED_FIRST,
+                                .mbarrier = MBARRIER,
+                                .map = &map,
+                                .place.mode = EMU_TENSOR_IM2COL};
+        memcpy(order.place.coordinate, w.t.c, sizeof w.t.c);
+        memcpy(order.place.offset, w.offset, sizeof w.offset);
+        assert_true(emu_copy_issue(&warp[0], op, 3, &order));
+        run_engines();
+        for (uint32_t p = 0; p < w.pixels; p++, take_step(&w, w.t.c)) load_pixel(&w, w.t.c, p * pitch);
+        expect_bytes(0, (int64_t)row * w.pixels);
+        memcpy(expected_shared[0] + BARRIER, block[0].shared + BARRIER, SHARED - BARRIER);
+        compare(&w.t, "im2col");
+    }
+    assert_int_equal(emu_findings_count(), 0);
+}
+
+/* ---- four rows of a matrix, in any order ------------------------------------------------------------------------------ */
+static void four_rows(void **state) {
+    (void)state;
+    for (int k = 0; k < CASES; k++) {
+        const bool store = k % 2;
+        tensor t = draw(store);
+        while (t.rank != 2) t = draw(store);
+        t.box[1] = t.step[1] = 1;
+        _Alignas(64) emu_tensor_map map;
+        const char *why;
+        assert_int_equal(encode(&t, &map, &why), 0);
+        scramble();
+        emu_copy_order order = {.kind = store ? EMU_COPY_STORE : EMU_COPY_LOAD,
+                                .bytes = 4 * emu_tensor_row_bytes(&map),
+                                .shared = EMU_SHARED_FIRST,
+                                .mbarrier = MBARRIER,
+                                .map = &map,
+                                .place = {EMU_TENSOR_FOUR, {t.c[0]}, {0}}};
+        assert_int_equal(emu_tensor_rows(&map, EMU_TENSOR_FOUR), 4);
+        for (uint32_t r = 0; r < 4; r++) { /* each row once: stores to one row would race */
+            t.c[1] = (int32_t)(((uint32_t)k + r * 5) % ((uint32_t)t.size[1] + 3)) - (store ? 0 : 2);
+            for (uint32_t before = 0; before < r; before++)
+                if (order.place.coordinate[1 + before] == t.c[1]) t.c[1] = (int32_t)t.size[1] + (int32_t)r;
+            order.place.coordinate[1 + r] = t.c[1];
+            uint32_t at = r * emu_tensor_pitch(&map);
+            each_element(&t, store ? store_rest : load_element, &at);
+        }
+        assert_true(emu_copy_issue(&warp[0], op, 3, &order));
+        run_engines();
+        if (!store) expect_bytes(0, order.bytes);
+        memcpy(expected_shared[0] + BARRIER, block[0].shared + BARRIER, SHARED - BARRIER);
+        compare(&t, store ? "scatter4" : "gather4");
+    }
+    assert_int_equal(emu_findings_count(), 0);
+}
+
+static void pixels_refused(void **state) {
+    (void)state;
+    tensor t = draw(false);
+    while (t.rank != 4 || t.swizzle) t = draw(false);
+    _Alignas(64) emu_tensor_map map;
+    const int corner[3] = {0, 0, 0}, far_corner[3] = {128, 0, 0};
+    const uint32_t c = t.box[0];
+    const char *why;
+    emu_tensor_request r = request_of(&t, &map);
+    assert_int_equal(emu_tensor_map_im2col(&r, corner, corner, c, 8, &why), 0);
+    assert_int_equal(emu_tensor_map_im2col(&r, far_corner, corner, c, 8, &why), 1);
+    assert_int_equal(emu_tensor_map_im2col(&r, corner, far_corner, c, 8, &why), 1);
+    assert_int_equal(emu_tensor_map_im2col(&r, NULL, corner, c, 8, &why), 1);
+    assert_int_equal(emu_tensor_map_im2col(&r, corner, corner, 257, 8, &why), 1);
+    assert_int_equal(emu_tensor_map_im2col(&r, corner, corner, c, 1025, &why), 1);
+    assert_int_equal(emu_tensor_map_im2col(&r, corner, corner, c, 0, &why), 1);
+    r.rank = 2;
+    assert_int_equal(emu_tensor_map_im2col(&r, corner, corner, c, 8, &why), 1);
 }
 
 /* ---- packed elements: 16 of 4 or 6 bits lie together, and take 8 or 16 bytes of shared memory --------------------------- */
@@ -308,7 +456,7 @@ static void packed_loads(void **state) {
                                 .shared = EMU_SHARED_FIRST + offset,
                                 .mbarrier = MBARRIER,
                                 .map = &map};
-        memcpy(order.coordinate, t.c, sizeof t.c);
+        memcpy(order.place.coordinate, t.c, sizeof t.c);
         assert_true(emu_copy_issue(&warp[0], op, 3, &order));
         run_engines();
         for (uint32_t row = 0; row < rows; row++) packed_row(&t, p, row, offset + row * pitch);
@@ -402,10 +550,11 @@ static void encodings(void **state) {
     tensor t = good;
     assert_int_equal(encode(&t, &map, &why), 0);
     assert_null(emu_tensor_map_wrong(&map));
-    assert_int_equal(
-        emu_tensor_map_encode(&map, t.type, t.rank, NULL, t.size, t.stride + 1, t.box, t.step, 0, 3, 0, 0, &why), 0);
-    assert_int_equal(
-        emu_tensor_map_encode(&map, t.type, t.rank, global, NULL, t.stride + 1, t.box, t.step, 0, 3, 0, 0, &why), 1);
+    emu_tensor_request request = request_of(&t, &map);
+    request.address = NULL;
+    assert_int_equal(emu_tensor_map_tiled(&request, t.box, &why), 0);
+    request.sizes = NULL;
+    assert_int_equal(emu_tensor_map_tiled(&request, t.box, &why), 1);
     assert_int_equal(encode(&t, &map, &why), 0);
     map.stride[0] += 16;
     assert_non_null(emu_tensor_map_wrong(&map)); /* damaged */
@@ -444,8 +593,9 @@ static void encodings(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(loads),        cmocka_unit_test(stores),
-                                       cmocka_unit_test(packed_loads), cmocka_unit_test(bulk_copies),
-                                       cmocka_unit_test(reductions),   cmocka_unit_test(encodings)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loads),       cmocka_unit_test(pixels),     cmocka_unit_test(pixels_refused),
+        cmocka_unit_test(four_rows),   cmocka_unit_test(stores),     cmocka_unit_test(packed_loads),
+        cmocka_unit_test(bulk_copies), cmocka_unit_test(reductions), cmocka_unit_test(encodings)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

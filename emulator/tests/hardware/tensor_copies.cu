@@ -18,9 +18,6 @@
 
 extern "C" {
 #include "async/tensor_map.h"
-int emu_tensor_map_encode(void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,
-                          const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, int interleave,
-                          int swizzle, int promotion, int fill, const char **why);
 void emu_reduce(int kind, int type, bool flush, uint8_t *memory, const uint8_t *operand, uint32_t bytes);
 }
 
@@ -230,8 +227,9 @@ static int encode_gpu(const shape &s, CUtensorMap *map) {
                        (CUtensorMapFloatOOBfill)s.fill);
 }
 static int encode_emulated(const shape &s, emu_tensor_map *map, const char **why) {
-    return emu_tensor_map_encode(map, s.type, s.rank, s.address, s.size, s.stride, s.box, s.step, s.interleave,
-                                 s.swizzle, s.promotion, s.fill, why);
+    const emu_tensor_request request = {map,    s.address,    s.type,    s.rank,      s.size, s.stride,
+                                        s.step, s.interleave, s.swizzle, s.promotion, s.fill};
+    return emu_tensor_map_tiled(&request, s.box, why);
 }
 
 static int compare_encodings(uint8_t *base, int cases) {
@@ -446,8 +444,8 @@ int main(int argc, char **argv) {
         j.map = theirs;
         j.rank = (int)s.rank;
         j.offset = 128 * below(below(2) ? 1 : 17);
-        j.bytes = emu_tensor_row_bytes(&ours) * emu_tensor_rows(&ours);
-        if (j.offset + emu_tensor_pitch(&ours) * emu_tensor_rows(&ours) + 4096 > WINDOW) continue;
+        j.bytes = emu_tensor_row_bytes(&ours) * emu_tensor_rows(&ours, EMU_TENSOR_TILE);
+        if (j.offset + emu_tensor_pitch(&ours) * emu_tensor_rows(&ours, EMU_TENSOR_TILE) + 4096 > WINDOW) continue;
         j.seed = below(1u << 30);
         for (int k = 0; k < 5; k++) j.c[k] = (int)below((uint32_t)s.size[k] + s.box[k] + 2) - (int)s.box[k] - 1;
         int unit =
@@ -491,10 +489,12 @@ int main(int argc, char **argv) {
         }
         const uint32_t base = (uint32_t)status[1] + j.offset, row_bytes = emu_tensor_row_bytes(&ours),
                        pitch = emu_tensor_pitch(&ours);
-        for (uint32_t row = 0; row < emu_tensor_rows(&ours); row++) {
+        for (uint32_t row = 0; row < emu_tensor_rows(&ours, EMU_TENSOR_TILE); row++) {
             uint32_t from, to;
             uint64_t address;
-            emu_tensor_row(&ours, j.c, row, &from, &to, &address);
+            emu_tensor_place place = {EMU_TENSOR_TILE, {}, {}};
+            memcpy(place.coordinate, j.c, sizeof place.coordinate);
+            emu_tensor_row(&ours, &place, row, &from, &to, &address);
             uint8_t *there = host.data() + (address - (uint64_t)(uintptr_t)memory);
             if (j.action == 0) {
                 emu_tensor_fill(&ours, line.data(), row_bytes);
