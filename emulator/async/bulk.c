@@ -146,11 +146,18 @@ static bool take_completion(emu_decoding *d, const emu_copy_detail *detail) {
     return ptx_take(&d->words, word) || emu_decode_fail(d, "this copy completes by .%s", word);
 }
 
+/* The cache policy, and the mask behind it. */
+static bool next_mask(emu_decoding *d, int *next, bool hint) {
+    emu_operand policy;
+    return (!hint || next_source(d, next, PTX_B64, &policy)) && next_source(d, next, PTX_U16, &d->op->operand[1]);
+}
+
 static bool decode_bulk(emu_decoding *d, bool reduces) {
     emu_copy_detail *detail = new_detail(d);
     if (!take_way(d, detail) || !take_completion(d, detail)) return false;
     detail->multicast = detail->kind == EMU_COPY_LOAD && ptx_take(&d->words, "multicast::cluster");
     bool hint = ptx_take(&d->words, "L2::cache_hint");
+    detail->masked = detail->kind == EMU_COPY_STORE && !reduces && ptx_take(&d->words, "cp_mask");
     if (reduces) {
         if (detail->kind == EMU_COPY_LOAD || !take_reduction(d, detail)) return emu_decode_fail(d, "no such reduction");
         ptx_take(&d->words, "noftz");
@@ -165,7 +172,8 @@ static bool decode_bulk(emu_decoding *d, bool reduces) {
            next_address(d, &next, detail->kind == EMU_COPY_LOAD ? PTX_GLOBAL : PTX_SHARED, from) &&
            next_source(d, &next, PTX_U32, &d->op->operand[0]) &&
            (detail->kind == EMU_COPY_STORE || next_address(d, &next, PTX_SHARED, &detail->mbarrier)) &&
-           (!detail->multicast || next_source(d, &next, PTX_U16, &d->op->operand[1])) && finish(d, next, hint);
+           (!detail->multicast || next_source(d, &next, PTX_U16, &d->op->operand[1])) &&
+           (!detail->masked || next_mask(d, &next, hint)) && finish(d, next, hint && !detail->masked);
 }
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */

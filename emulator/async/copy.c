@@ -87,7 +87,16 @@ static bool global_put(const copy *c, uint64_t address, const uint8_t *in, uint3
     return true;
 }
 
+/* Those bytes of each 16 that the mask has. */
+static bool masked_put(const copy *c, uint32_t first, uint32_t end, const uint8_t *in) {
+    for (uint32_t at = first; at < end; at++)
+        if (!(c->order.without >> at % 16 & 1) && !global_put(c, c->order.global + at, in + (at - first), 1))
+            return false;
+    return true;
+}
+
 static bool global_write(const copy *c, uint32_t first, uint32_t end, const uint8_t *in) {
+    if (!c->order.map && c->order.without) return masked_put(c, first, end, in);
     if (!c->order.map) return global_put(c, c->order.global + first, in, end - first);
     const uint32_t row_bytes = emu_tensor_row_bytes(&c->map), last_row = end / row_bytes;
     for (uint32_t row = first / row_bytes, n; row < last_row; row += n, in += n * row_bytes) {

@@ -36,8 +36,9 @@ typedef struct emu_copy_detail {
     emu_reduce_kind reduce;
     ptx_type type;
     bool tensor, multicast;
-    bool pair; /* .cta_group::2: the mbarrier may be that of the pair's other block */
-    int rank;  /* of the tensor */
+    bool masked; /* .cp_mask: operand 1 has a bit for each byte of 16 */
+    bool pair;   /* .cta_group::2: the mbarrier may be that of the pair's other block */
+    int rank;    /* of the tensor */
     emu_tensor_mode mode;
     int coordinates, offsets;                 /* how many */
     emu_operand offset[EMU_TENSOR_RANKS - 2]; /* of im2col */
@@ -52,6 +53,7 @@ typedef struct emu_copy_order {
     ptx_type type; /* of a reduction */
     uint32_t bytes;
     uint64_t global;           /* without a map: address in global memory */
+    uint16_t without;          /* of a store without a map: bytes of each 16 that are not written */
     uint32_t from;             /* of a peer copy: own shared memory */
     uint32_t shared;           /* the other side: destination of loads and peer copies, source of stores */
     uint32_t mbarrier;         /* shared address; for loads and peer copies */

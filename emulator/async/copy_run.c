@@ -181,7 +181,7 @@ emu_result emu_copy_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
     emu_addresses(warp, &detail->other, other);
     if (detail->kind != EMU_COPY_STORE) emu_addresses(warp, &detail->mbarrier, mbarrier);
     if (!detail->tensor) emu_lanes_read(warp, op->operand[0], bytes);
-    if (detail->multicast) emu_lanes_read(warp, op->operand[1], blocks);
+    if (detail->multicast || detail->masked) emu_lanes_read(warp, op->operand[1], blocks);
     for (emu_mask rest = mask; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest);
         if (stored_already(detail, warp, op, mask & ((1u << lane) - 1), lane, shared, other, bytes)) continue;
@@ -192,6 +192,7 @@ emu_result emu_copy_run(emu_warp *warp, const emu_op *op, emu_mask mask) {
                                 .bytes = (uint32_t)bytes[lane],
                                 .shared = (uint32_t)shared[lane],
                                 .mbarrier = (uint32_t)mbarrier[lane],
+                                .without = detail->masked ? (uint16_t)~blocks[lane] : 0,
                                 .pair = detail->pair};
         if (detail->kind == EMU_COPY_PEER) order.from = (uint32_t)other[lane];
         if (detail->kind == EMU_COPY_LOAD || detail->kind == EMU_COPY_STORE) order.global = other[lane];

@@ -87,7 +87,7 @@ emu_access emu_memory_words_access(const emu_memory_words *, emu_access_kind, ui
 /* The operand "[a]" of a memory instruction; cache policy after `n` operands. */
 bool emu_memory_operands(emu_decoding *, const emu_memory_words *, int n);
 
-emu_decode emu_decode_load, emu_decode_store, emu_decode_ldu, emu_decode_atom, emu_decode_red, emu_decode_cvta,
-    emu_decode_isspacep, emu_decode_mapa, emu_decode_getctarank, emu_decode_prefetch, emu_decode_prefetchu,
-    emu_decode_discard, emu_decode_applypriority, emu_decode_createpolicy, emu_decode_multimem;
+emu_decode emu_decode_load, emu_decode_store, emu_decode_clear, emu_decode_ldu, emu_decode_atom, emu_decode_red,
+    emu_decode_cvta, emu_decode_isspacep, emu_decode_mapa, emu_decode_getctarank, emu_decode_prefetch,
+    emu_decode_prefetchu, emu_decode_discard, emu_decode_applypriority, emu_decode_createpolicy, emu_decode_multimem;
 #endif

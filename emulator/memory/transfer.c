@@ -289,9 +289,8 @@ bool emu_decode_load(emu_decoding *d) {
 }
 
 bool emu_decode_store(emu_decoding *d) {
-    if (d->instruction->n_words > 1 &&
-        (strcmp(d->instruction->word[1], "async") == 0 || strcmp(d->instruction->word[1], "bulk") == 0))
-        return emu_decline(d);
+    if (ptx_take(&d->words, "bulk")) return emu_decode_clear(d);
+    if (d->instruction->n_words > 1 && strcmp(d->instruction->word[1], "async") == 0) return emu_decline(d);
     return decode_transfer(d, COMMON, EMU_WRITE);
 }
 

@@ -483,7 +483,10 @@ static void bulk_copies(void **state) {
             order.from = EMU_SHARED_FIRST + slice + 4096;
             const uint8_t *source =
                 kind == EMU_COPY_LOAD ? global + from : block[0].shared + slice + (kind == EMU_COPY_PEER ? 4096 : 0);
-            memcpy(kind == EMU_COPY_STORE ? expected_global + from : expected_shared[rank] + slice, source, bytes);
+            if (kind == EMU_COPY_STORE && below(2)) order.without = (uint16_t)below(1 << 16);
+            uint8_t *target = kind == EMU_COPY_STORE ? expected_global + from : expected_shared[rank] + slice;
+            for (uint32_t at = 0; at < bytes; at++)
+                if (!(order.without >> at % 16 & 1)) target[at] = source[at];
             assert_true(emu_copy_issue(&warp[0], op, (int)k, &order));
             if (kind != EMU_COPY_STORE) arrived[rank] += bytes;
         }

@@ -65,6 +65,20 @@ static void pairs(void **state) {
     assert_lane(4, 1, 1);
 }
 
+/* Each lane has 16 bytes, and clears the first 8. */
+static void cleared(void **state) {
+    (void)state;
+    run("{ .shared .align 16 .b8 room[512]; .reg .b32 at, low, high; .reg .b64 n;\n"
+        "mov.u32 at, room; mad.lo.u32 at, %r1, 16, at; mov.u64 n, 8; mov.u32 low, 7;\n"
+        "st.shared.v4.u32 [at], {low, low, low, low}; st.bulk.weak.shared::cta [at], n, 0;\n"
+        "ld.shared.u32 low, [at+4]; ld.shared.u32 high, [at+8]; mov.b64 %rd3, {low, high}; }",
+        true);
+    for (int lane = 0; lane < LANES; lane++) {
+        assert_int_equal(out[2 * lane], 0);
+        assert_int_equal(out[2 * lane + 1], 7);
+    }
+}
+
 static void reductions(void **state) {
     (void)state;
     run("redux.sync.max.f32 %f2, %f1, 0xffffffff;", false);
@@ -130,10 +144,8 @@ static void capability(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs),
-        cmocka_unit_test(reductions),
-        cmocka_unit_test(conversions),
-        cmocka_unit_test(capability),
+        cmocka_unit_test(pairs),       cmocka_unit_test(cleared),    cmocka_unit_test(reductions),
+        cmocka_unit_test(conversions), cmocka_unit_test(capability),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
