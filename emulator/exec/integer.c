@@ -232,6 +232,7 @@ static bool decode_min_max(emu_decoding *d) {
     bool max = d->instruction->word[0][1] == 'a';
     bool relu = ptx_take(&d->words, "relu");
     ptx_type type = ptx_take_type(&d->words);
+    relu = relu || ptx_take(&d->words, "relu"); /* PTX's text has it before the type, compilers behind */
     return emu_decode_same(d, extremes[max][relu][type], 3, type);
 }
 

@@ -187,6 +187,10 @@ void emu_tile_sparse(const emu_dot *dot, int m, int n, int k, const uint8_t (*a)
     for (int row = 0; row < m; row++) {
         select_lines(n, k, bytes, kept[row], b, selected);
         const uint8_t(*lines)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])selected;
+        if (dot->kind == EMU_DOT_CONVERTED) {
+            converted(dot, 1, n, k, a + row, lines, d + row * n);
+            continue;
+        }
         if (integers) {
             integer(dot, 1, n, k, a + row, lines, d + row * n, saturate);
             continue;

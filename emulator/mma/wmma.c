@@ -231,6 +231,7 @@ static bool product_types(emu_decoding *d, product *p) {
     int n = 0;
     while (n < 4 && (type[n] = ptx_take_type(&d->words)) != PTX_NONE) n++;
     p->saturate = ptx_take(&d->words, "satfinite");
+    if (n == 4 && type[0] == PTX_F64) ptx_take(&d->words, "rn"); /* where compilers have it */
     if (!emu_mma_end(d)) return false;
     if (n == 4) a = type[1], b = type[2];
     if (n != 2 && n != 4) return emu_decode_fail(d, "these types are not supported");

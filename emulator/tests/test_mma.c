@@ -49,7 +49,7 @@ static uint64_t encode(type t, int value) {
     memcpy(&bits64, &wide, 8);
     const uint32_t sign = bits >> 31, mantissa = bits & 0x7fffff;
     const int exponent = (int)(bits >> 23 & 0xff) - 127;
-    if (t.name[0] == 's' || t.name[0] == 'u') return (uint32_t)value;
+    if (t.bits == 1 || t.name[0] == 's' || t.name[0] == 'u') return (uint32_t)value;
     if (t.bits == 64) return bits64;
     if (t.bits == 32) return bits;
     if (t.name[0] == 'b') return bits >> 16;
@@ -201,6 +201,142 @@ static void products_by_the_isa(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int turn = 0; turn < 4; turn++) product(&cases[i]);
+}
+
+/* ---- elements below a byte, and sparse a ------------------------------------------------------------------ */
+static const type S4 = {"s4", 4}, U4 = {"u4", 4}, B1 = {"b1", 1};
+
+typedef struct packed_case {
+    int m, k;
+    type a, b;
+    const char *sum, *end; /* the accumulator's type; what follows the types */
+    int selector;          /* of sparse a; -1: dense */
+} packed_case;
+
+/* Bits `at * width` and up of a line of packed elements. */
+static void put_bits(uint8_t *line, int at, int width, uint64_t bits) {
+    for (int i = 0; i < width; i++) {
+        const int bit = at * width + i;
+        line[bit / 8] = (uint8_t)((line[bit / 8] & ~(1 << bit % 8)) | (int)(bits >> i & 1) << bit % 8);
+    }
+}
+
+/* Word t of each 16 bytes of a line is a register of lane t of the line's four: for a of rows g and g + 8, then the next 16 bytes. */
+static void put_lines(int first, int rows, int bytes, const uint8_t (*line)[64]) {
+    for (int block = 0; block < bytes / 16; block++)
+        for (int i = 0; i < rows / 8; i++)
+            for (int lane = 0; lane < LANES; lane++)
+                memcpy(&in[(first + block * (rows / 8) + i) * LANES + lane],
+                       &line[i * 8 + lane / 4][16 * block + lane % 4 * 4], 4);
+}
+
+/* Two places of four in ascending order, as four bits; of tf32 one of two. They are elements, of s4 and u4 pairs of them. */
+static uint32_t draw_places(int bits, int spot[2]) {
+    if (bits == 32) {
+        spot[0] = small(1) > 0;
+        return spot[0] ? 14 : 4;
+    }
+    do spot[0] = small(3) & 3, spot[1] = small(3) & 3;
+    while (spot[0] >= spot[1]);
+    return (uint32_t)(spot[0] | spot[1] << 2);
+}
+
+/* Where the metadata of a group of a row is: "Tk: [m..n]" of the ISA's figures, with the lane's number in its quad. */
+static void place_metadata(const packed_case *p, int groups, int row, int group, int *lane, int *shift) {
+    const int quad = row % 8 * 4, below = row / 8;
+    if (p->a.bits >= 16) {
+        *lane = quad + (groups == 4 ? p->selector : 2 * p->selector + group / 4);
+        *shift = 16 * below + group % 4 * 4;
+        return;
+    }
+    *lane = quad + (groups == 8 ? 2 * p->selector : 2 * (group / 8)) + below;
+    *shift = group % 8 * 4;
+}
+
+static int value_for(type t) {
+    if (t.bits == 1) return small(1) & 1;
+    return t.name[0] == 'u' ? small(3) + 3 : small(3);
+}
+
+static void packed_product(const packed_case *p) {
+    static int a[16][256], b[8][256];
+    static uint8_t a_line[16][64], b_line[8][64];
+    const int bits = p->a.bits, sparse = p->selector >= 0, stored = sparse ? p->k / 2 : p->k;
+    const int a_bytes = stored * bits / 8, b_bytes = p->k * bits / 8, rows = p->m;
+    const int n_a = a_bytes / 16 * (rows / 8), n_b = b_bytes / 16, n_c = rows / 4, each = bits == 4 ? 2 : 1;
+    const int of_group = bits == 32 ? 2 : 4 * each, kept = of_group / 2, groups = p->k / of_group;
+    memset(in, 0, 4 * LANES * 64);
+    memset(a, 0, sizeof a);
+    for (int row = 0; row < rows; row++)
+        for (int group = 0; sparse && group < groups; group++) {
+            int spot[2] = {0}, lane, shift;
+            const uint32_t code = draw_places(bits, spot);
+            place_metadata(p, groups, row, group, &lane, &shift);
+            in[(n_a + n_b + n_c) * LANES + lane] |= code << shift;
+            for (int i = 0; i < kept; i++) {
+                const int value = value_for(p->a);
+                put_bits(a_line[row], group * kept + i, bits, encode(p->a, value));
+                a[row][group * of_group + spot[i / each] * each + i % each] = value;
+            }
+        }
+    for (int row = 0; row < rows && !sparse; row++)
+        for (int k = 0; k < p->k; k++) put_bits(a_line[row], k, bits, encode(p->a, a[row][k] = value_for(p->a)));
+    for (int column = 0; column < 8; column++)
+        for (int k = 0; k < p->k; k++) put_bits(b_line[column], k, bits, encode(p->b, b[column][k] = value_for(p->b)));
+    put_lines(0, rows, a_bytes, (const uint8_t(*)[64])a_line);
+    put_lines(n_a, 8, b_bytes, (const uint8_t(*)[64])b_line);
+    char instruction[600], text[5000];
+    int length = sprintf(instruction, "mma.%ssync.aligned.m%dn8k%d.row.col.%s.%s.%s.%s%s ",
+                         !sparse     ? ""
+                         : p->k % 64 ? "sp."
+                                     : "sp::ordered_metadata.",
+                         rows, p->k, p->sum, p->a.name, p->b.name, p->sum, p->end);
+    const int first[4] = {30, 0, n_a, n_a + n_b}, n[4] = {n_c, n_a, n_b, n_c};
+    for (int i = 0; i < 4; i++) {
+        length += list(instruction + length, first[i], n[i]);
+        length += sprintf(instruction + length, i < 3 ? ", " : "");
+    }
+    if (sparse) length += sprintf(instruction + length, ", %%v%d, %d", n_a + n_b + n_c, p->selector);
+    sprintf(instruction + length, ";");
+    program(text, 32, n_a + n_b + n_c + 1, instruction, 30, n_c);
+    run(text);
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < n_c; i++) {
+            const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+            int sum = 0;
+            for (int k = 0; k < p->k; k++)
+                sum += p->end[1] == 'x' ? a[row][k] ^ b[column][k] : a[row][k] * b[column][k];
+            const float single = (float)sum;
+            uint32_t expected = (uint32_t)sum;
+            if (p->sum[0] == 'f') memcpy(&expected, &single, 4);
+            if (out[i * LANES + lane] != expected)
+                fail_msg("lane %d, element %d of d is not %d\n%s", lane, i, sum, instruction);
+        }
+}
+
+static void packed_by_the_isa(void **state) {
+    (void)state;
+    const packed_case cases[] = {
+        {8, 32, S4, S4, "s32", "", -1},
+        {16, 32, S4, U4, "s32", "", -1},
+        {16, 64, U4, S4, "s32", "", -1},
+        {8, 128, B1, B1, "s32", ".xor.popc", -1},
+        {16, 128, B1, B1, "s32", ".and.popc", -1},
+        {16, 256, B1, B1, "s32", ".xor.popc", -1},
+        {16, 16, F16, F16, "f32", "", 0},
+        {16, 16, BF16, BF16, "f32", "", 3},
+        {16, 32, F16, F16, "f32", "", 1},
+        {16, 32, BF16, BF16, "f32", "", 0},
+        {16, 8, TF32, TF32, "f32", "", 2},
+        {16, 16, TF32, TF32, "f32", "", 1},
+        {16, 32, S8, U8, "s32", "", 1},
+        {16, 64, S8, S8, "s32", "", 0},
+        {16, 64, E4M3, E5M2, "f32", "", 0},
+        {16, 64, U4, S4, "s32", "", 1},
+        {16, 128, S4, S4, "s32", "", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int turn = 0; turn < 4; turn++) packed_product(&cases[i]);
 }
 
 /* ---- ldmatrix, stmatrix, movmatrix ----------------------------------------------------------------------- */
@@ -372,8 +508,10 @@ static void unknown_forms_fail(void **state) {
         "mma.sync.aligned.m16n8k16.row.col.satfinite.f32.f16.f16.f32 {%v0,%v1,%v2,%v3}, {%v4,%v5,%v6,%v7}, {%v8,%v9}, "
         "{%v0,%v1,%v2,%v3};",
         "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%v0,%v1,%v2,%v3}, {%v4,%v5}, {%v8,%v9}, "
+        "{%v0,%v1,%v2,%v3}, %v10, 0x4;",
+        "mma.sp.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%v0,%v1,%v2,%v3}, {%v4,%v5}, {%v8,%v9}, "
         "{%v0,%v1,%v2,%v3}, %v10, 0x0;",
-        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%v0,%v1,%v2,%v3}, {%v4,%v5,%v6,%v7}, {%v8,%v9}, "
+        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.or.popc {%v0,%v1,%v2,%v3}, {%v4,%v5,%v6,%v7}, {%v8,%v9}, "
         "{%v0,%v1,%v2,%v3};",
         "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%v0,%v1}, [%v2];",
         "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%v0,%v1,%v2,%v3}, [%v2];",
@@ -402,9 +540,9 @@ static void unknown_forms_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_by_the_isa),  cmocka_unit_test(matrices_by_the_isa),
-        cmocka_unit_test(movmatrix_transposes), cmocka_unit_test(wmma_products),
-        cmocka_unit_test(unknown_forms_fail),
+        cmocka_unit_test(products_by_the_isa), cmocka_unit_test(packed_by_the_isa),
+        cmocka_unit_test(matrices_by_the_isa), cmocka_unit_test(movmatrix_transposes),
+        cmocka_unit_test(wmma_products),       cmocka_unit_test(unknown_forms_fail),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
