@@ -305,7 +305,7 @@ static void packed_product(const packed_case *p) {
             const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
             int sum = 0;
             for (int k = 0; k < p->k; k++)
-                sum += p->end[1] == 'x' ? a[row][k] ^ b[column][k] : a[row][k] * b[column][k];
+                sum += strstr(p->end, "xor") ? a[row][k] ^ b[column][k] : a[row][k] * b[column][k];
             const float single = (float)sum;
             uint32_t expected = (uint32_t)sum;
             if (p->sum[0] == 'f') memcpy(&expected, &single, 4);
