@@ -234,7 +234,7 @@ static void row_at(const emu_tensor_map *map, const emu_tensor_place *place, uin
 void emu_tensor_row(const emu_tensor_map *map, const emu_tensor_place *place, uint32_t row, uint32_t *from,
                     uint32_t *to, uint64_t *address) {
     const int64_t bits = type_facts[map->type].bits;
-    int64_t at[EMU_TENSOR_RANKS];
+    int64_t at[EMU_TENSOR_RANKS] = {0};
     *address = map->address;
     *from = *to = 0;
     row_at(map, place, row, at);

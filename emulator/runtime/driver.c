@@ -21,6 +21,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     return (CUresult)result;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): cuda.h has as many parameters */
 CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                  const cuuint64_t *sizes, const cuuint64_t *strides, const int *lower, const int *upper,
                                  cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *element_strides,
