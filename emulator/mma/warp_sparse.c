@@ -55,25 +55,34 @@ static void read_metadata(emu_warp *warp, const emu_op *op, uint8_t (*kept)[EMU_
     }
 }
 
+/* d += a b of narrow elements; of b the first half of k, then (from line EMU_MAX_N) the other. */
+static void narrow_tile(const emu_warp_product *p, const uint8_t (*a)[EMU_LINE], const uint8_t (*kept)[EMU_LINE],
+                        const uint8_t (*halves)[EMU_LINE], uint32_t *d) {
+    const size_t bytes = (size_t)stored_bytes(p);
+    uint8_t b[8][2 * EMU_LINE];
+    for (int column = 0; column < 8; column++)
+        for (size_t h = 0; h < 2; h++) memcpy(b[column] + h * bytes, halves[h * EMU_MAX_N + (size_t)column], bytes);
+    emu_narrow_tile(p, (int)bytes, a, (const uint8_t(*)[2 * EMU_LINE]) b, kept, d);
+}
+
 emu_result emu_run_warp_sparse(emu_warp *warp, const emu_op *op, emu_mask mask) {
     static uint8_t halves[2 * EMU_MAX_N][EMU_LINE]; /* of b; one thread runs everything */
     const emu_warp_product *p = op->detail;
-    const int bytes = stored_bytes(p), n_half = bytes / 16;
+    const int bytes = stored_bytes(p);
     const bool half = p->dot && p->dot->accumulator == PTX_F16;
-    uint8_t a[16][EMU_LINE], b[8][2 * EMU_LINE], kept[16][EMU_LINE] = {{0}};
+    uint8_t a[16][EMU_LINE], kept[16][EMU_LINE] = {{0}};
+    const uint8_t(*rows)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])a,
+          (*places)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])kept,
+          (*columns)[EMU_LINE] = (const uint8_t(*)[EMU_LINE])halves;
     uint32_t d[16 * 8];
     read_metadata(warp, op, kept);
     emu_fragment_lines(warp, p->a, 16, bytes, a);
-    for (int h = 0; h < 2; h++) emu_fragment_lines(warp, p->b + h * n_half, 8, bytes, halves + h * EMU_MAX_N);
+    for (int h = 0; h < 2; h++) emu_fragment_lines(warp, p->b + h * bytes / 16, 8, bytes, halves + h * EMU_MAX_N);
     emu_fragment_accumulators(warp, p->c, 16, 8, half, d);
-    for (int column = 0; column < 8; column++)
-        for (int h = 0; h < 2; h++) memcpy(b[column] + h * bytes, halves[h * EMU_MAX_N + column], (size_t)bytes);
     if (p->dot)
-        emu_tile_sparse(p->dot, 16, 8, p->shape.k / 2, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[EMU_LINE])kept,
-                        (const uint8_t(*)[EMU_LINE])halves, d, p->saturate);
+        emu_tile_sparse(p->dot, 16, 8, p->shape.k / 2, rows, places, columns, d, p->saturate);
     else
-        emu_narrow_tile(p, bytes, (const uint8_t(*)[EMU_LINE])a, (const uint8_t(*)[2 * EMU_LINE]) b,
-                        (const uint8_t(*)[EMU_LINE])kept, d);
+        narrow_tile(p, rows, places, columns, d);
     emu_fragment_results(warp, p->d, 16, 8, half, d, mask);
     emu_total.tiles++;
     return EMU_NEXT;

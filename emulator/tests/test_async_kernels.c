@@ -347,6 +347,28 @@ static const fault faults[] = {
          0, 512) "@%p1 cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd3, "
                  "{0, 0, 0}], [%r3];\n" WAIT(A, 0, 0) END,
      "bad-descriptor", 1, 1, 1},
+    {"four rows by a map of boxes",
+     INIT(0, 1) FENCE SYNC EXPECT(
+         0,
+         512) "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes [%r2], "
+              "[%rd3, {0, 3, 1, 7, 2}], [%r3];\n" WAIT(A, 0, 0) END,
+     "bad-descriptor", 1, 1, 1},
+    {"im2col by a map of two dimensions",
+     INIT(0, 1)
+         FENCE SYNC EXPECT(0, 512) "mov.u16 %rs1, 0; @%p1 "
+                                   "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                                   "[%r2], [%rd3, {0, 0, 0}], [%r3], {%rs1};\n" WAIT(A, 0, 0) END,
+     "bad-descriptor", 1, 1, 1},
+    {"st.bulk of half a unit", SYNC "mov.u64 %rd6, 12; @%p1 st.bulk.weak.shared::cta [%r2], %rd6, 0;\n" END,
+     "misaligned", 1, 1, 1},
+    {"st.bulk beyond the stage", SYNC "mov.u64 %rd6, 65536; @%p1 st.bulk.weak.shared::cta [%r2], %rd6, 0;\n" END,
+     "out-of-bounds", 1, 1, 1},
+    {"metadata of no places",
+     "mov.b32 %r20, 0; mov.b32 %r21, 0; mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, "
+     "%f1;\n"
+     "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r20, %r20}, "
+     "{%r20, %r20}, {%f1, %f2, %f3, %f4}, %r21, 0;\n" END,
+     "bad-descriptor", 1, 1, 1},
     {"expects without the cluster's sync",
      INIT(0, 1) FENCE EXPECT(
          0, 512) "shl.b32 %r20, %r6, 8; add.u32 %r21, %r2, %r20; cvt.u64.u32 %rd6, %r20; add.u64 %rd7, %rd2, %rd6; "
