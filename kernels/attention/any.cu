@@ -167,11 +167,12 @@ template <class S>
 static ridge_status run_any(attention_args a, cudaStream_t stream) {
     const void *const kernel = (const void *)attention_any_kernel<S>;
     if (allow_shared(kernel, S::bytes) != cudaSuccess) return RIDGE_UNSUPPORTED;
-    a.m_tiles = S::varlen ? attention_tiles_of(a.sequences, 64, a.m) : (a.m + 63) / 64;
-    a.section = a.batch * a.heads, a.longest_first = a.mask.right < a.n;
+    const int m_tiles = S::varlen ? attention_tiles_of(a.sequences, 64, a.m) : (a.m + 63) / 64,
+              heads = a.batch * a.heads;
+    a.order = attention_order_of(a, m_tiles, heads, a.mask.right < a.n);
     const bool in_pieces = lies_in_pieces(a.q, a.q_strides, a.depth) && lies_in_pieces(a.k, a.k_strides, a.depth) &&
                            lies_in_pieces(a.v, a.v_strides, a.values);
-    const launch_shape shape = {dim3((unsigned)(a.m_tiles * a.section)), 128, S::bytes};
+    const launch_shape shape = {dim3((unsigned)(m_tiles * heads)), 128, S::bytes};
     return launch_overlapping(attention_any_kernel<S>, shape, stream, device_overlaps(), a, in_pieces);
 }
 

@@ -105,6 +105,15 @@ inline attention_args attention_fp8_args_of(const ridge_call *call) {
                 row(ATTENTION_IN_Q_SCALE),   row(ATTENTION_IN_K_SCALE),   row(ATTENTION_IN_V_SCALE)};
     return a;
 }
+/* Of m_tiles tiles a head, in sections of that many heads. longest_first: from the last rows to the first. */
+inline attention_order attention_order_of(const attention_args &a, int m_tiles, int section, bool longest_first) {
+    const int left = a.batch * a.heads % section;
+    const auto by = [](int64_t d) { return divide_by((uint32_t)d); };
+    return {
+        m_tiles,     section,    longest_first, by((int64_t)section * m_tiles), by(section), by(left ? left : section),
+        by(a.heads), by(a.group)};
+}
+
 inline bool attention_is_empty(const attention_args &a) { return a.m == 0 || a.batch == 0 || a.heads == 0; }
 
 /* f.template operator()<T, Shaped>(). Asks: one kernel for both kinds of scores, which asks (attention_shape). */

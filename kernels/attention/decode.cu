@@ -12,7 +12,7 @@ static ridge_status run_decode(attention_args a, const ridge_call *call) {
     const int sms = device_limit(cudaDevAttrMultiProcessorCount);
     const attention_decode plan = attention_decode_of(call->dim, call->option, sms);
     const int bytes = S::q_bytes + plan.warps * S::ring_bytes + attention_part<S>::shared_bytes;
-    a.m_tiles = 1, a.parts = plan.parts;
+    a.order.m_tiles = 1, a.parts = plan.parts;
     launch_shape shape = {dim3((unsigned)(tiles * a.parts)), 32 * plan.warps, bytes};
     a.clustered = plan.warps == ATTENTION_DECODE_WARPS && device_overlaps() && take_clusters<kernel>(&shape, a.parts);
     a.part_sums = (float *)call->scratch, a.part_ends = (float2 *)(a.part_sums + a.parts * rows * S::V);

@@ -53,7 +53,7 @@ struct attention_memory {
     __device__ static int q_phase(int tile) { return tile / S::q_places % 2; }
 
     __device__ void init(void) const {
-        for (int t = 0; t < S::q_places; t++) mbarrier_init(q_full(t), 1), mbarrier_init(q_empty(t), S::groups);
+        for (int t = 0; t < S::q_places; t++) mbarrier_init(q_full(t), 1), mbarrier_init(q_empty(t), 4 * S::groups);
         for (int s = 0; s < S::stages; s++) {
             mbarrier_init(k_full(s), 1), mbarrier_init(k_empty(s), S::groups);
             mbarrier_init(v_full(s), 1), mbarrier_init(v_empty(s), S::groups);
@@ -254,6 +254,7 @@ struct attention_sums {
  * way while the last P of the tile before is multiplied, where shared memory and registers suffice. */
 template <class S>
 struct attention_consumer {
+    const attention_maps &maps;
     const attention_args &a;
     const attention_memory<S> &memory;
     const product_order<S> &order;
@@ -264,9 +265,9 @@ struct attention_consumer {
     unsigned p[S::p_slices][4];
     typename attention_sums<S>::rows rows;
 
-    __device__ attention_consumer(const attention_args &args, const attention_memory<S> &shared,
-                                  const product_order<S> &products, int warpgroup)
-        : a(args), memory(shared), order(products), group(warpgroup) {}
+    __device__ attention_consumer(const attention_maps &tensors, const attention_args &args,
+                                  const attention_memory<S> &shared, const product_order<S> &products, int warpgroup)
+        : maps(tensors), a(args), memory(shared), order(products), group(warpgroup) {}
 
     /* The next step. */
     __device__ void count(void) { number = value_of_warp(number + 1); }
@@ -314,15 +315,21 @@ struct attention_consumer {
         if (S::packed && a.part_sums)
             store_part<S>(a, place, sums.all, rows, factor, memory.q(0));
         else
-            attention_store<S>(a, place, sums.all, rows, memory.q(tile), group);
+            attention_store<S>(maps, a, place, sums.all, rows, memory.q(tile), group);
         sums.restart();
-        if constexpr (S::packed) {
-            bar_sync<128>(1); /* all of the result has left Q's place */
-        } else {
-            fence_proxy_async(); /* the result left through Q's place, which TMA writes next */
-            bar_sync<128>(1 + group);
-            release(memory.q_empty(tile));
-        }
+        if constexpr (S::packed) bar_sync<128>(1); /* all of the result has left Q's place */
+        if constexpr (!S::packed && !S::leaves_late) give_q_back(tile);
+    }
+    /* The place of a tile's queries, once its result has left it: each warp waits for its own rows. */
+    __device__ void give_q_back(int tile) const {
+        if (threadIdx.x % 32 != 0) return;
+        if constexpr (S::sends) cp_async_bulk_wait_group_read<0>();
+        mbarrier_arrive(memory.q_empty(tile));
+    }
+    /* That of the tile before, when a step of this one is under way. */
+    __device__ void give_q_before_back(const attention_tiles<S> &tiles) const {
+        if constexpr (S::leaves_late)
+            if (tiles.number > 0) give_q_back(tiles.number - 1);
     }
 
     /* Sums (+)= P V of this step, of that half of V: under way. */
@@ -355,6 +362,7 @@ struct attention_consumer {
         if constexpr (S::halves > 1) order.pass_on(), finish_first_half<1>();
         multiply_p(S::halves - 1, first);
         if constexpr (S::halves == 1) order.pass_on();
+        if (!Ends && first) give_q_before_back(tiles);
         if constexpr (Ends) count_keys(tiles);
         if constexpr (Ends) rows.finish(shape.factor(), shape.sink_log2), shape.of(tiles.place, group);
         wgmma_wait_group<1>();
@@ -396,6 +404,7 @@ struct attention_consumer {
                 advance<false>(tiles, shape, step - 1, step == own.last);
             const bool first = own.last == own.first, skips = own.first > tiles.steps.first;
             if (skips) skip_turn();
+            if (first) give_q_before_back(tiles);
             const attention_place place = tiles.place;
             const int tile = tiles.number;
             tiles.next();
@@ -412,7 +421,7 @@ struct attention_consumer {
                 finish_sums();
                 if (skips) count(), skip_stages();
                 end(place, tile, shape.factor());
-                if (!tiles.more()) return;
+                if (!tiles.more()) return S::leaves_late ? give_q_back(tile) : (void)0;
                 count(), shape.of(tiles.place, group), rows.restart();
             }
         }
@@ -441,7 +450,7 @@ __global__ void __launch_bounds__(S::threads, 1)
     } else {
         if constexpr (S::groups > 1) setmaxnreg_inc<S::consumer_registers>();
         const product_order<S> order = {group};
-        attention_consumer<S> consumer(a, memory, order, group);
+        attention_consumer<S> consumer(maps, a, memory, order, group);
         order.open();
         consumer.run();
         order.close();

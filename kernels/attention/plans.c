@@ -115,8 +115,9 @@ ridge_plan attention_tile_plan(const attention_tile *t, const ridge_problem *p) 
     const double heads = attention_heads_of(p);
     const double steps = heads * steps_of(p, rows, t->keys, &longest);
     const double tiles = ceil(heads * tiles_of(p, rows) / attention_sms(p));
+    const double products = tiles * t->tile_us + fmax(steps / attention_sms(p), longest) * t->step_us;
     return (ridge_plan){
-        .us = LAUNCH + tiles * t->tile_us + fmax(steps / attention_sms(p), longest) * t->step_us,
+        .us = LAUNCH + fmax(products, t->tile_us + attention_bytes_read(&p->c) / DRAM),
         .traffic = traffic_of(p),
     };
 }

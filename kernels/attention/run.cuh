@@ -12,7 +12,7 @@ template <class S>
 inline void take_parts(attention_args *a, const attention_tile &tile, const ridge_call *call, int sms) {
     const int64_t rows = (int64_t)a->batch * a->heads * a->m;
     a->parts = attention_parts(&tile, call->dim, call->option, sms);
-    a->m_tiles = (a->m * a->group + 63) / 64;
+    a->order.m_tiles = (a->m * a->group + 63) / 64;
     if (a->parts < 2) return;
     a->part_sums = (float *)call->scratch;
     a->part_ends = (float2 *)(a->part_sums + a->parts * rows * tile.values);
@@ -61,6 +61,13 @@ inline bool map_keys(attention_maps *maps, const attention_args &a) {
     return S::fp8 || attention_map_of<T>(&maps->v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N);
 }
 
+/* The tensor map of results, in boxes of a warp's rows. Parts of the keys leave otherwise. */
+template <class S>
+inline bool map_results(attention_maps *maps, const attention_args &a) {
+    return S::sends && a.out_in_pieces &&
+           attention_map_of<typename S::O>(&maps->out, a.out, a.out_strides, a.m, a.batch, a.heads, a.values, 16);
+}
+
 template <class S>
 inline ridge_status run_tiles(attention_args a, const attention_tile &tile, const ridge_call *call) {
     const cudaStream_t stream = stream_of(call);
@@ -72,12 +79,13 @@ inline ridge_status run_tiles(attention_args a, const attention_tile &tile, cons
     if (allow_shared(kernel, bytes) != cudaSuccess) return RIDGE_UNSUPPORTED;
     if (!attention_map_of<T>(&maps.q, a.q, a.q_strides, a.m, a.batch, a.heads, a.depth, S::M) || !map_keys<S>(&maps, a))
         return RIDGE_UNSUPPORTED;
-    a.m_tiles = S::varlen ? attention_tiles_of(a.sequences, S::M, a.m) : (a.m + S::M - 1) / S::M;
-    a.section = attention_section(a, 1);
-    a.longest_first = !S::varlen && a.mask.right < a.n; /* later queries see more */
+    a.out_mapped = map_results<S>(&maps, a);
+    const int m_tiles = S::varlen ? attention_tiles_of(a.sequences, S::M, a.m) : (a.m + S::M - 1) / S::M;
+    const bool later_queries_see_more = !S::varlen && a.mask.right < a.n;
+    a.order = attention_order_of(a, m_tiles, attention_section(a, 1), later_queries_see_more);
     const int sms = device_limit(cudaDevAttrMultiProcessorCount);
     if constexpr (S::packed) take_parts<S>(&a, tile, call, sms);
-    const int64_t tiles = (int64_t)a.m_tiles * a.batch * (S::packed ? (int64_t)kv_heads * a.parts : a.heads);
+    const int64_t tiles = (int64_t)a.order.m_tiles * a.batch * (S::packed ? (int64_t)kv_heads * a.parts : a.heads);
     launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
     if constexpr (S::packed) a.clustered = tiles <= sms && take_clusters<attention_kernel<S>>(&shape, a.parts);
     RIDGE_TRY(launch_overlapping(attention_kernel<S>, shape, stream, true, maps, a));

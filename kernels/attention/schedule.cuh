@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include "cuda/mma/sm90.cuh"
+#include "cuda/tile/divisor.cuh"
 
 extern "C" {
 #include "attention/problem.h"
@@ -71,6 +72,11 @@ struct attention_shape : attention_operands<Type, Keys, Result> {
     static constexpr bool spans = varlen || paged; /* keys are those of a place's span */
     /* Whether a warpgroup skips a tile's first or last step where it is masked for all of its rows. */
     static constexpr bool skips_steps = Groups > 2 && !fp8 && !across;
+    /* Whether TMA stores a tile's result: there are registers for both ways. */
+    static constexpr bool sends = !Packed && !(varlen && Groups > 2);
+    /* Whether the result's place is given back in the next tile's first step, when it has left: there is another place of Q. In
+     * three warpgroups each step would take 5 % longer, and the place is given back at once. */
+    static constexpr bool leaves_late = sends && q_places > 1 && Groups < 3;
     static_assert(D % 64 == 0 && V % 64 == 0 && N % 16 == 0 && V <= D, "boxes, slices, and the result in Q's place");
     static constexpr int halves = fp8 ? V / 64 : 1; /* of V, whose sums a step has one after the other */
     static_assert(!fp8 || (N % 32 == 0 && V <= 128 && !Packed), "slices of K, halves; scales are those of one head");
@@ -91,6 +97,7 @@ struct attention_tensor {
 
 struct attention_maps {
     CUtensorMap q, k, v; /* [batch, head, row, dimension] */
+    CUtensorMap out;     /* where attention_args::out_mapped; a box is a warp's rows */
 };
 
 /* Of i32 or i64. */
@@ -116,6 +123,14 @@ struct attention_scales {
     int64_t q_row, k_row, v_row;
 };
 
+/* How blocks find a tile's place by its number. */
+struct attention_order {
+    int m_tiles, section; /* section: heads, of all batches, whose keys stay in L2 together */
+    bool longest_first;
+    fixed_divisor section_tiles, section_heads, last_heads; /* tiles and heads of a section; heads of the last one */
+    fixed_divisor heads, group;
+};
+
 struct attention_args {
     const void *q, *k, *v;
     void *out;
@@ -126,9 +141,9 @@ struct attention_args {
     int m, n, batch, heads, group; /* group: heads that share keys */
     int depth, values;
     bool out_in_pieces;   /* its rows begin at multiples of 16 bytes and have whole ones */
+    bool out_mapped;      /* and TMA stores them, by attention_maps::out */
     float scale, softcap; /* softcap 0: none */
-    int m_tiles, section; /* heads, of all batches, whose keys stay in L2 together */
-    bool longest_first;
+    attention_order order;
     int parts; /* of what passes a tile, which blocks have side by side, where tiles are few */
     /* Packed: scratch for what parts of the keys have of rows (attention_part). NULL: there is one part. */
     float *part_sums;
@@ -194,7 +209,7 @@ struct attention_schedule {
         const int place = turn % 2 ? (int)gridDim.x - 1 - (int)blockIdx.x : (int)blockIdx.x;
         return turn * (int)gridDim.x + place;
     }
-    __device__ bool more(void) const { return number() < a.m_tiles * heads() * (S::parted ? a.parts : 1); }
+    __device__ bool more(void) const { return number() < a.order.m_tiles * heads() * (S::parted ? a.parts : 1); }
     __device__ void next(void) { turn++; }
     /* Computed again: no registers for it until then. */
     __device__ attention_place place_again(void) const {
@@ -204,30 +219,27 @@ struct attention_schedule {
     }
     __device__ attention_place place(void) const {
         const int tile = S::parted ? number() / a.parts : number(), part = S::parted ? number() % a.parts : 0;
+        const attention_order &order = a.order;
         if constexpr (S::packed) {
-            const int kv_heads = a.heads / a.group, head = tile / a.m_tiles;
+            const int kv_heads = a.heads / a.group, head = tile / order.m_tiles;
             const int batch = head / kv_heads;
-            return {tile % a.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, batch, part, span_of(batch)};
+            return {
+                tile % order.m_tiles * S::M, head % kv_heads * a.group, head % kv_heads, batch, part, span_of(batch)};
         }
-        const int first = tile / (a.section * a.m_tiles) * a.section; /* head of the section */
-        const int rest = tile - first * a.m_tiles, some = min(a.section, heads() - first);
-        const int row = rest / some, head = first + rest % some;
+        const int first = (int)order.section_tiles.quotient((unsigned)tile) * order.section; /* head of the section */
+        const bool last = heads() - first < order.section;
+        const int rest = tile - first * order.m_tiles, some = last ? heads() - first : order.section;
+        const int row = (int)(last ? order.last_heads : order.section_heads).quotient((unsigned)rest);
+        const int head_of_all = first + rest - row * some;
+        const int batch = (int)order.heads.quotient((unsigned)head_of_all), head = head_of_all - batch * a.heads;
+        const int kv_head = (int)order.group.quotient((unsigned)head);
         if constexpr (S::varlen) {
             const int s = attention_sequence_of_tile(a.q_ends, a.sequences, row, S::M, a.m);
             const attention_span span = attention_sequence(a.q_ends, a.k_ends, a.sequences, s, a.m, a.n);
-            return {attention_first_of_tile(span, s, row, S::M),
-                    head % a.heads,
-                    head % a.heads / a.group,
-                    head / a.heads,
-                    part,
-                    span};
+            return {attention_first_of_tile(span, s, row, S::M), head, kv_head, batch, part, span};
         }
-        return {(a.longest_first ? a.m_tiles - 1 - row : row) * S::M,
-                head % a.heads,
-                head % a.heads / a.group,
-                head / a.heads,
-                part,
-                span_of(head / a.heads)};
+        return {
+            (order.longest_first ? order.m_tiles - 1 - row : row) * S::M, head, kv_head, batch, part, span_of(batch)};
     }
 
    private:

@@ -7,6 +7,8 @@
 
 #include "attention/schedule.cuh"
 #include "cuda/epilogue/store.cuh"
+#include "cuda/ptx/bulk.cuh"
+#include "cuda/ptx/tensor.cuh"
 #include "cuda/tile/fragment.cuh"
 #include "cuda/tile/reduce.cuh"
 
@@ -91,13 +93,22 @@ struct attention_scores_of {
             attention_bend(x, a, scale(), slope[Which % heads], ahead - i / 2 * 8 - i % 2);
         });
     }
+    /* Of a thread's 32 scores of a row, which are two of eight keys each: a bit for each whose key is below `key`, counted from the
+     * first one's. Bits become predicates seven at a time: a comparison for each score takes twice as many instructions. */
+    __device__ static unsigned before(int key) {
+        const int some = max(key, 0), bits = min(some / 8 * 2 + min(some % 8, 2), 32);
+        return (unsigned)((1ull << bits) - 1);
+    }
     template <int Which>
     __device__ void hide(float (&scores)[S::scores], int step) const {
         const attention_keys keys = attention_keys_among(mask(), query[Which], query[Which], all_keys());
-        const int before = step * S::N + fragment_column() - keys.begin;
-        const unsigned seen = (unsigned)max(keys.end - keys.begin, 0);
+        const int own = step * S::N + fragment_column(); /* the key of the thread's first score */
+        unsigned seen[(S::N + 127) / 128];
+#pragma unroll
+        for (int w = 0; w < (S::N + 127) / 128; w++)
+            seen[w] = before(keys.end - own - 128 * w) & ~before(keys.begin - own - 128 * w);
         each_of_row<Which>(scores, [&](float &x, int i) {
-            if ((unsigned)(before + i / 2 * 8 + i % 2) >= seen) x = -INFINITY;
+            if (!(seen[i / 32] & 1u << i % 32)) x = -INFINITY;
         });
     }
 };
@@ -276,12 +287,14 @@ __device__ inline void copy_elements(const attention_rows_out &to, uint32_t from
         ((uint16_t *)row_of(row))[column] = ld_shared_u16(at);
     }
 }
-template <class S, int Columns, typename F>
-__device__ inline void store_rows(const attention_rows_out &to, const float (&sums)[Columns / 2], const F &row_of) {
-    const uint32_t own = unkept(to.room + (uint32_t)(to.group * 64 * 128));
+template <class S, int Columns>
+__device__ inline void put_rows(uint32_t own, const float (&sums)[Columns / 2]) {
 #pragma unroll
     for (int chunk = 0; chunk < Columns / 64; chunk++)
         put_chunk<typename S::O>(own + (uint32_t)(chunk * S::M * 128), sums, chunk);
+}
+template <class S, int Columns, typename F>
+__device__ inline void copy_rows(const attention_rows_out &to, uint32_t own, const F &row_of) {
     __syncwarp();
     if (to.in_pieces)
         copy_pieces<S, Columns>(to, own, row_of);
@@ -289,17 +302,48 @@ __device__ inline void store_rows(const attention_rows_out &to, const float (&su
         copy_elements<S, Columns>(to, own, row_of);
 }
 
-/* room: for the result of all rows of the tile. */
+template <class S, int Columns, typename F>
+__device__ inline void store_rows(const attention_rows_out &to, const float (&sums)[Columns / 2], const F &row_of) {
+    const uint32_t own = unkept(to.room + (uint32_t)(to.group * 64 * 128));
+    put_rows<S, Columns>(own, sums);
+    copy_rows<S, Columns>(to, own, row_of);
+}
+
+/* A warp's rows, by TMA: under way until its first lane has waited for the group. row: the first. */
+template <class S>
+__device__ inline void send_rows(const CUtensorMap *map, const attention_place &place, uint32_t own, int row) {
+    fence_proxy_async(); /* before TMA reads */
+    __syncwarp();
+    if (threadIdx.x % 32 != 0) return;
+#pragma unroll
+    for (int chunk = 0; chunk < S::V / 64; chunk++)
+        cp_async_bulk_tensor_store(map, own + (uint32_t)(chunk * S::M * 128 + (row - place.m) % 64 * 128), chunk * 64,
+                                   row, place.head, place.batch);
+    cp_async_bulk_commit_group();
+}
+
+/* room: for the result of all rows of the tile. What has left it by TMA is under way (send_rows). */
 template <class S, class Rows>
-__device__ inline void attention_store(const attention_args &a, const attention_place &place, float (&sums)[S::sums],
-                                       const Rows &rows, uint32_t room, int group) {
+__device__ inline void attention_store(const attention_maps &maps, const attention_args &a,
+                                       const attention_place &place, float (&sums)[S::sums], const Rows &rows,
+                                       uint32_t room, int group) {
     const int row = place.m + fragment_row(group);
     const float of_values = S::scaled ? attention_value_scale(a, place.batch, place.head) : 1.0f;
     each_of_row<0>(sums, [&](float &x, int) { x *= rows.by[0] * of_values; });
     each_of_row<1>(sums, [&](float &x, int) { x *= rows.by[1] * of_values; });
     wgmma_settle(sums); /* multiplied once, whichever way they leave */
     const attention_rows_out to = {room, group, place.m, attention_row_end<S>(a, place), a.values, a.out_in_pieces};
-    store_rows<S, S::V>(to, sums, [&](int r) { return attention_row<S>(a, place, r); });
+    const uint32_t own = unkept(room + (uint32_t)(group * 64 * 128));
+    const int first = place.m + group * 64 + thread_of_warpgroup() / 32 * 16; /* of the warp */
+    put_rows<S, S::V>(own, sums);
+    /* Behind a sequence's last row another one begins; behind the tensor's last TMA stores nothing. */
+    if (S::sends && a.out_mapped && (!S::varlen || first + 16 <= to.rows)) {
+        send_rows<S>(&maps.out, place, own, first);
+    } else {
+        copy_rows<S, S::V>(to, own, [&](int r) { return attention_row<S>(a, place, r); });
+        fence_proxy_async(); /* TMA writes there next */
+        __syncwarp();
+    }
     store_lse<S>(a, place, rows, row);
 }
 

@@ -19,11 +19,11 @@ static ridge_status run_in_tensor_memory(attention_args a, cudaStream_t stream) 
         !attention_map_of<T>(&maps.k, a.k, a.k_strides, a.n, a.batch, kv_heads, a.depth, S::N) ||
         !attention_map_of<T>(&maps.v, a.v, a.v_strides, a.n, a.batch, kv_heads, a.values, S::N))
         return RIDGE_UNSUPPORTED;
-    a.m_tiles = S::varlen ? attention_tiles_of(a.sequences, S::M, a.m) : (a.m + S::M - 1) / S::M;
-    a.section = attention_section(a, 1);
-    a.longest_first = !S::varlen && a.mask.right < a.n; /* later queries see more */
+    const int m_tiles = S::varlen ? attention_tiles_of(a.sequences, S::M, a.m) : (a.m + S::M - 1) / S::M;
+    const bool later_queries_see_more = !S::varlen && a.mask.right < a.n;
+    a.order = attention_order_of(a, m_tiles, attention_section(a, 1), later_queries_see_more);
     const int sms = device_limit(cudaDevAttrMultiProcessorCount);
-    const int64_t tiles = (int64_t)a.m_tiles * a.batch * a.heads;
+    const int64_t tiles = (int64_t)a.order.m_tiles * a.batch * a.heads;
     const launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, S::bytes};
     return launch_overlapping(kernel, shape, stream, true, maps, a);
 }

@@ -33,9 +33,9 @@
     X(packed_128, 128, 128, 128, 1, true, 1.4, 2.0, "few queries, d to 128")                                      \
     X(packed_256, 256, 256, 64, 1, true, 1.6, 2.5, "few queries, d to 256")
 
-#define ATTENTION_TILE_64(X) X(tile_64, 64, 64, 128, 3, false, 1.5, 3.4, "192 queries by 128 keys, d to 64")
-#define ATTENTION_TILE_64_128(X) X(tile_64_128, 64, 64, 128, 2, false, 1.2, 2.4, "128 queries by 128 keys, d to 64")
-#define ATTENTION_TILE_128(X) X(tile_128, 128, 128, 128, 2, false, 1.54, 2.6, "128 queries by 128 keys, d to 128")
+#define ATTENTION_TILE_64(X) X(tile_64, 64, 64, 128, 3, false, 1.5, 2.1, "192 queries by 128 keys, d to 64")
+#define ATTENTION_TILE_64_128(X) X(tile_64_128, 64, 64, 128, 2, false, 1.2, 1.2, "128 queries by 128 keys, d to 64")
+#define ATTENTION_TILE_128(X) X(tile_128, 128, 128, 128, 2, false, 1.54, 1.6, "128 queries by 128 keys, d to 128")
 #define ATTENTION_TILE_256(X) X(tile_256, 256, 256, 80, 2, false, 1.88, 4.0, "128 queries by 80 keys, d to 256")
 
 /* Those by tcgen05 (compute capability 10.0), likewise: groups of 64 rows are four, which are two tiles of tensor memory. step_us,

@@ -17,10 +17,10 @@ static ridge_status run_shape(const backward_maps &maps, backward_args b, cudaSt
     const void *const kernel = (const void *)attention_backward_kernel<S>;
     constexpr int bytes = backward_memory<S>::bytes;
     if (allow_shared(kernel, bytes) != cudaSuccess) return RIDGE_UNSUPPORTED;
-    b.own.m_tiles = (b.own.m + S::M - 1) / S::M;
-    b.own.section = attention_section(b.own, b.shared);
-    b.own.longest_first = b.own.mask.right < b.own.n; /* later rows see more */
-    const int64_t tiles = (int64_t)b.own.m_tiles * b.own.batch * b.own.heads * b.own.parts;
+    const int m_tiles = (b.own.m + S::M - 1) / S::M;
+    const bool later_rows_see_more = b.own.mask.right < b.own.n;
+    b.own.order = attention_order_of(b.own, m_tiles, attention_section(b.own, b.shared), later_rows_see_more);
+    const int64_t tiles = (int64_t)m_tiles * b.own.batch * b.own.heads * b.own.parts;
     const int sms = device_limit(cudaDevAttrMultiProcessorCount);
     const launch_shape shape = {dim3((unsigned)(tiles < sms ? tiles : sms)), S::threads, bytes};
     return launch_overlapping(attention_backward_kernel<S>, shape, stream, true, maps, b);

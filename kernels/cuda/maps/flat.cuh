@@ -11,6 +11,7 @@
 
 #include "cuda/maps/operands.cuh"
 #include "cuda/ptx/griddepcontrol.cuh"
+#include "cuda/tile/divisor.cuh"
 
 namespace ridge {
 
@@ -19,35 +20,6 @@ namespace ridge {
  * elements of fp32 or 300 of 16 bits; wider rows gain nothing as single elements. Rows of more vectors fill most of
  * their tiles. */
 constexpr int64_t flat_widest = 256;
-
-/* ---- division by a number that is fixed for a launch ---- */
-
-/* n / d of n < 2^31, by a multiplication. With 2^shift the power of two from d on, multiplier is 2^(31 + shift) / d
- * rounded up: multiplier d = 2^(31 + shift) + e. So n multiplier / 2^(31 + shift) exceeds n/d by (n e / 2^(31 + shift))
- * / d, which is less than 1/d where e <= 2^shift: too little to reach the next integer. */
-struct fixed_divisor {
-    uint32_t d, multiplier;
-    int shift;
-    __device__ uint32_t quotient(uint32_t n) const { return __umulhi(2 * n, multiplier) >> shift; }
-};
-
-/* 1 <= d <= 2^31 */
-constexpr fixed_divisor divide_by(uint32_t d) {
-    int shift = 0;
-    while ((uint64_t)1 << shift < d) shift++;
-    return {d, (uint32_t)((((uint64_t)1 << (31 + shift)) + d - 1) / d), shift};
-}
-
-/* The proof's premises for every number of units that a narrow row can have. */
-constexpr bool divides_exactly_up_to(uint32_t widest) {
-    for (uint32_t d = 1; d <= widest; d++) {
-        const fixed_divisor by = divide_by(d);
-        const uint64_t product = (uint64_t)by.multiplier * d, power = (uint64_t)1 << (31 + by.shift);
-        if (product < power || product - power > (uint64_t)1 << by.shift) return false;
-    }
-    return true;
-}
-static_assert(divides_exactly_up_to((uint32_t)flat_widest), "a unit's row is a quotient");
 
 /* ---- the kernel ---- */
 

@@ -77,6 +77,12 @@ __device__ inline void cp_async_bulk_tensor_store(const CUtensorMap *map, uint32
                  "r"(from), "r"(c0), "r"(c1), "r"(c2)
                  : "memory");
 }
+__device__ inline void cp_async_bulk_tensor_store(const CUtensorMap *map, uint32_t from, int c0, int c1, int c2,
+                                                  int c3) {
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
+                 "r"(from), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+                 : "memory");
+}
 /* Adds to the tensor instead; 16-bit types round once more. */
 __device__ inline void cp_reduce_async_bulk_tensor_add(const CUtensorMap *map, uint32_t from, int c0, int c1) {
     asm volatile(

@@ -99,16 +99,16 @@ int main(void) {
         !map_of(&queries.x, k, n, of_queries::N) || !map_of(&queries.y, v, n, of_queries::N))
         return 2;
     backward_args b = {};
-    b.own.batch = b.own.heads = b.own.group = b.shared = b.own.section = 1, b.own.scale = (float)scale;
+    b.own.batch = b.own.heads = b.own.group = b.shared = 1, b.own.scale = (float)scale;
     b.lse = device_array(p.exponents.size(), p.exponents.data());
     b.delta = device_array(p.deltas.size(), p.deltas.data()), b.line = backward_line(m);
     const attention_tensor dq = result_of(m), dk = result_of(n), dv = result_of(n);
     const attention_mask mask = {n - m, ATTENTION_ALL, 0};
     b.own.mask = attention_mask_transposed(mask), b.own.m = n, b.own.n = m, b.dx = dk, b.dy = dv;
-    b.own.m_tiles = (n + of_keys::M - 1) / of_keys::M;
+    b.own.order = attention_order_of(b.own, (n + of_keys::M - 1) / of_keys::M, 1, false);
     if (run<of_keys>(keys, b) != RIDGE_OK) return 2;
     b.own.mask = mask, b.own.m = m, b.own.n = n, b.dx = dq;
-    b.own.m_tiles = (m + of_queries::M - 1) / of_queries::M;
+    b.own.order = attention_order_of(b.own, (m + of_queries::M - 1) / of_queries::M, 1, false);
     if (run<of_queries>(queries, b) != RIDGE_OK) return 2;
     return differences("dq", dq, p.dq) + differences("dk", dk, p.dk) + differences("dv", dv, p.dv) > 0;
 }

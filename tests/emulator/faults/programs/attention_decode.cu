@@ -21,7 +21,7 @@ static long attention_of(const char *name, int n, int parts) {
     a.lse = device_array<float>((size_t)QUERIES * HEADS, NULL), a.lse_strides = {HEADS, 0, 1};
     a.mask = {n - QUERIES, ATTENTION_ALL, ATTENTION_ALL};
     a.m = QUERIES, a.n = n, a.batch = 1, a.heads = HEADS, a.group = HEADS / KV_HEADS, a.depth = a.values = D;
-    a.scale = 0.125f, a.m_tiles = 1, a.parts = parts, a.clustered = parts > 1;
+    a.scale = 0.125f, a.order.m_tiles = 1, a.parts = parts, a.clustered = parts > 1;
     const int bytes = S::q_bytes + ATTENTION_DECODE_WARPS * S::ring_bytes + attention_part<S>::shared_bytes;
     const launch_shape shape = {dim3((unsigned)(KV_HEADS * parts)), S::threads, bytes, parts};
     if (launch(attention_decode_kernel<S>, shape, 0, a) != RIDGE_OK) exit(2);

@@ -59,7 +59,7 @@ int main(void) {
     a.m = m, a.n = n, a.batch = 1, a.heads = 1, a.group = 1, a.depth = depth, a.values = depth;
     a.out_in_pieces = true, a.scale = 0.125f;
     a.scales.q = a.scales.k = a.scales.v = device_array(1, ones.data());
-    a.m_tiles = (m + shape::M - 1) / shape::M, a.section = 1, a.longest_first = true;
+    a.order = attention_order_of(a, (m + shape::M - 1) / shape::M, 1, true);
     constexpr int bytes = attention_memory<shape>::bytes;
     require(allow_shared((const void *)attention_kernel<shape>, bytes), "cudaFuncSetAttribute");
     uint8_t *const transposed = device_array<uint8_t>((size_t)slices * 32 * depth, NULL);

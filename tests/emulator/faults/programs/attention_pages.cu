@@ -46,7 +46,7 @@ static int wrong(void) {
     a.mask = {0, ATTENTION_ALL, 0};
     a.m = m, a.n = blocks * page, a.batch = 2, a.heads = heads, a.group = heads, a.depth = depth, a.values = depth;
     a.out_in_pieces = true, a.scale = 0.125f;
-    a.m_tiles = 1, a.section = 1, a.parts = 1;
+    a.order = attention_order_of(a, 1, 1, false), a.parts = 1;
     a.pages = {
         {device_array(table.size(), table.data()), false}, {device_array(2, lengths), false}, blocks, page, pages};
     constexpr int bytes = attention_memory<S>::bytes;

@@ -31,7 +31,7 @@ static int attend(bool clustered) {
     a.mask = {n - m, ATTENTION_ALL, 0};
     a.m = m, a.n = n, a.batch = 1, a.heads = heads, a.group = heads, a.depth = depth, a.values = depth;
     a.out_in_pieces = true, a.scale = 0.125f;
-    a.m_tiles = 1, a.section = 1, a.parts = parts, a.clustered = clustered;
+    a.order = attention_order_of(a, 1, 1, false), a.parts = parts, a.clustered = clustered;
     a.part_sums = device_array<float>(parts * rows * shape::V, NULL);
     a.part_ends = device_array<float2>(parts * rows, NULL);
     constexpr int bytes = attention_memory<shape>::bytes;

@@ -32,7 +32,7 @@ int main(void) {
     a.mask = {n - m, ATTENTION_ALL, 0};
     a.m = m, a.n = n, a.batch = 1, a.heads = 1, a.group = 1, a.depth = depth, a.values = depth;
     a.out_in_pieces = true, a.scale = 0.125f;
-    a.m_tiles = (m + shape::M - 1) / shape::M, a.section = 1, a.longest_first = true;
+    a.order = attention_order_of(a, (m + shape::M - 1) / shape::M, 1, true);
     require(allow_shared((const void *)attention_tensor_kernel<shape>, shape::bytes), "cudaFuncSetAttribute");
     if (launch(attention_tensor_kernel<shape>, {dim3(1), shape::threads, shape::bytes}, 0, maps, a) != RIDGE_OK)
         return 2;
