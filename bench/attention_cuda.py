@@ -44,13 +44,15 @@ class Case:
     left: int = -1  # keys that a query sees before its own
     dtype: str = "bf16"
     backward: bool = False
+    v: int = 0  # columns of values; 0: d
 
     @property
     def name(self):
         mask = f"window{self.left}" if self.left >= 0 else "causal" if self.causal else "full"
         lengths = f"S{self.n}" if self.m == self.n else f"M{self.m}N{self.n}"
+        depths = f"D{self.d}/{self.v}" if self.v else f"D{self.d}"
         gradients = " backward" if self.backward else ""
-        return f"B{self.batch} H{self.heads}/{self.kv_heads} {lengths} D{self.d} {mask} {self.dtype}{gradients}"
+        return f"B{self.batch} H{self.heads}/{self.kv_heads} {lengths} {depths} {mask} {self.dtype}{gradients}"
 
     def span(self, i):
         """Keys [first, last) of query i: aligned at the bottom right."""
@@ -59,17 +61,22 @@ class Case:
         return first, max(first, last)
 
     @property
+    def values(self):
+        return self.v or self.d
+
+    @property
     def flop(self):
         scores = sum(last - first for first, last in map(self.span, range(self.m)))
-        return (10.0 if self.backward else 4.0) * self.batch * self.heads * scores * self.d
+        products = 6.0 * self.d + 4.0 * self.values if self.backward else 2.0 * (self.d + self.values)
+        return products * self.batch * self.heads * scores
 
     @property
     def key_bytes(self):
-        return 4.0 * self.batch * self.kv_heads * self.n * self.d
+        return 2.0 * self.batch * self.kv_heads * self.n * (self.d + self.values)
 
     @property
     def bytes(self):
-        forward = self.key_bytes + 4.0 * self.batch * self.heads * self.m * self.d
+        forward = self.key_bytes + 2.0 * self.batch * self.heads * self.m * (self.d + self.values)
         return 2 * forward if self.backward else forward
 
 
@@ -80,6 +87,7 @@ LONG = [
 DECODE = [(1, 32, 8, 32768, 128), (16, 32, 8, 8192, 128), (64, 32, 8, 4096, 128), (128, 64, 8, 2048, 128), (8, 32, 8, 1024, 128)]
 LISTED = (
     [Case(b, h, g, s, s, d, causal) for b, h, g, s, d in LONG for causal in (False, True)]
+    + [Case(4, 16, 16, 4096, 4096, 192, causal, v=128) for causal in (False, True)]
     + [Case(b, h, g, 1, s, d) for b, h, g, s, d in DECODE]
     + [Case(1, 16, 16, 16384, 16384, 128, True, 1024), Case(2, 32, 32, 8192, 8192, 64, True, 1024)]
 )
@@ -106,7 +114,7 @@ def ridge_side(case, sets, way=None):
     context = ridge.Context()  # its own: a graph holds on to its scratch memory
     variant = variant_of(way)
     options = [0, int(case.causal), case.left, -1]  # scale, causal, left, right; those behind are 0
-    out = [torch.full_like(q, math.nan) for q, _, _ in sets]
+    out = [torch.full((*q.shape[:3], case.values), math.nan, dtype=q.dtype, device="cuda") for q, _, _ in sets]
     lse = [torch.empty(case.m, case.batch, case.heads, device="cuda") for _ in sets]
 
     def run(i):
@@ -168,8 +176,11 @@ def torch_backward(case, sets, backend):
 def backward_sides(case, sets, ways):
     runs = {"ridge": ridge_backward(case, sets)}
     runs.update({f"ridge:{way}": ridge_backward(case, sets, way) for way in ways})
-    runs["cudnn"] = torch_backward(case, sets, SDPBackend.CUDNN_ATTENTION)
-    runs["flash2"] = torch_backward(case, sets, SDPBackend.FLASH_ATTENTION)
+    for name, backend in (("cudnn", SDPBackend.CUDNN_ATTENTION), ("flash2", SDPBackend.FLASH_ATTENTION)):
+        try:
+            runs[name] = torch_backward(case, sets, backend)
+        except RuntimeError as why:
+            note(f"{case.name}: {name}: {sweep_cuda.first_line(why)}")
     return runs
 
 
@@ -240,12 +251,13 @@ def run_case(case, ways, seconds):
     t = DTYPES[case.dtype]
     count = sides.sets_for(case.bytes, sides.l2_bytes(), 32)
 
-    def normal(heads, rows):
-        return torch.randn(case.batch, heads, rows, case.d, device="cuda", dtype=torch.float32).to(t)
+    def normal(heads, rows, columns):
+        return torch.randn(case.batch, heads, rows, columns, device="cuda", dtype=torch.float32).to(t)
 
     def operands():
-        made = [normal(case.heads, case.m), normal(case.kv_heads, case.n), normal(case.kv_heads, case.n)]
-        return (*made, normal(case.heads, case.m)) if case.backward else tuple(made)
+        keys, values = normal(case.kv_heads, case.n, case.d), normal(case.kv_heads, case.n, case.values)
+        made = (normal(case.heads, case.m, case.d), keys, values)
+        return (*made, normal(case.heads, case.m, case.values)) if case.backward else made
 
     sets = [operands() for _ in range(count)]
     takes, chosen = {}, None

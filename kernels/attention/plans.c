@@ -86,22 +86,31 @@ static const char *packed_refusal(const attention_tile *t, const ridge_problem *
     const int64_t *dim = p->c.dim;
     if (t->depth > 64 && dim[ATTENTION_D] <= t->depth / 2 && dim[ATTENTION_V] <= t->values / 2)
         return "where a tile of half as many dimensions does not do";
-    if (attention_packed_rows(dim) > ATTENTION_PACKED_ROWS) return "for up to 4096 rows of heads that share keys";
+    if (attention_packed_rows(dim) > ATTENTION_PACKED_ROWS) return "for up to 16384 rows of heads that share keys";
     if (attention_parts(t, dim, p->c.option, attention_sms(p)) < 2 && dim[ATTENTION_HEADS] == dim[ATTENTION_KV_HEADS])
         return "where heads share keys, or keys can be parted";
     return NULL;
 }
 
+/* Of a tile. */
+static int packed_queries(const int64_t *dim) {
+    const int64_t group = dim[ATTENTION_HEADS] / dim[ATTENTION_KV_HEADS];
+    return group < 64 ? (int)(64 / group) : 1;
+}
 /* Few queries: keys and values come once, and each step waits for the one before it. */
 ridge_plan attention_packed_plan(const attention_tile *t, const ridge_problem *p) {
     const int64_t *dim = p->c.dim;
     const int parts = attention_parts(t, dim, p->c.option, attention_sms(p));
     ridge_plan plan = {.traffic = traffic_of(p)};
     const double floats = (double)attention_part_floats(t, dim, parts), tiles = (double)packed_tiles(dim);
-    const double steps = ceil((double)attention_whole(dim[ATTENTION_N], t->keys) / parts);
+    double longest; /* of a tile, in steps */
+    const double all = tiles / (double)attention_whole(attention_packed_rows(dim), 64) *
+                       attention_steps_of(attention_mask_of(dim, p->c.option), (int)dim[ATTENTION_M],
+                                          (int)dim[ATTENTION_N], packed_queries(dim), t->keys, &longest);
     const double turns = ceil(tiles * parts / attention_sms(p));
     const double tile = t->tile_us + PACKED_ROW * fmin((double)attention_packed_rows(dim), 64);
-    plan.us = LAUNCH + fmax(turns * (steps * t->step_us + tile), tile + attention_bytes_read(&p->c) / DRAM);
+    const double steps = fmax(turns * all / (tiles * parts), ceil(longest / parts));
+    plan.us = LAUNCH + fmax(steps * t->step_us + turns * tile, tile + attention_bytes_read(&p->c) / DRAM);
     const bool clustered = parts <= ATTENTION_CLUSTER && tiles * parts <= attention_sms(p);
     if (parts > 1) plan.us += clustered ? MERGE : LAUNCH + 8 * floats / DRAM;
     plan.scratch = (size_t)floats * sizeof(float);

@@ -17,10 +17,12 @@
     ATTENTION_TILE_64(X)     \
     ATTENTION_TILE_64_128(X) \
     ATTENTION_TILE_128(X)    \
+    ATTENTION_TILES_192(X)   \
     ATTENTION_TILE_256(X)    \
     ATTENTION_PACKED_TILES(X)
 /* Those for sequences that lie one behind the other. */
-#define ATTENTION_VARLEN_TILES(X) ATTENTION_TILE_64(X) ATTENTION_TILE_128(X) ATTENTION_TILE_256(X)
+#define ATTENTION_VARLEN_TILES(X) \
+    ATTENTION_TILE_64(X) ATTENTION_TILE_128(X) ATTENTION_TILES_192(X) ATTENTION_TILE_256(X)
 /* Those for keys in pages, which divide their steps. */
 #define ATTENTION_PAGED_TILES(X)                                                          \
     ATTENTION_TILE_64_128(X)                                                              \
@@ -36,6 +38,9 @@
 #define ATTENTION_TILE_64(X) X(tile_64, 64, 64, 128, 3, false, 1.5, 2.1, "192 queries by 128 keys, d to 64")
 #define ATTENTION_TILE_64_128(X) X(tile_64_128, 64, 64, 128, 2, false, 1.2, 1.2, "128 queries by 128 keys, d to 64")
 #define ATTENTION_TILE_128(X) X(tile_128, 128, 128, 128, 2, false, 1.54, 1.6, "128 queries by 128 keys, d to 128")
+#define ATTENTION_TILES_192(X)                                                                            \
+    X(tile_192_128, 192, 128, 128, 2, false, 2.08, 3.3, "128 queries by 128 keys, d to 192 and v to 128") \
+    X(tile_192, 192, 192, 96, 2, false, 1.78, 5.0, "128 queries by 96 keys, d to 192")
 #define ATTENTION_TILE_256(X) X(tile_256, 256, 256, 80, 2, false, 1.88, 4.0, "128 queries by 80 keys, d to 256")
 
 /* Those by tcgen05 (compute capability 10.0), likewise: groups of 64 rows are four, which are two tiles of tensor memory. step_us,
@@ -52,6 +57,6 @@ typedef struct attention_tile {
 } attention_tile;
 
 /* Most rows of heads that share keys, of packed tiles; most parts of the keys; and most that a cluster has. */
-enum { ATTENTION_PACKED_ROWS = 4096, ATTENTION_PARTS = 64, ATTENTION_CLUSTER = 16 };
+enum { ATTENTION_PACKED_ROWS = 16384, ATTENTION_PARTS = 64, ATTENTION_CLUSTER = 16 };
 
 #endif

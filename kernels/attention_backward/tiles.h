@@ -14,6 +14,7 @@
 #define BACKWARD_TILES(X)                                                                     \
     X(tile_64, 64, 64, 64, 128, false, "a tile owns 128 keys, or 128 queries, of d to 64")    \
     X(tile_128, 128, 128, 64, 80, false, "a tile owns 128 keys, or 128 queries, of d to 128") \
+    X(tile_192, 192, 192, 64, 64, true, "the same, of d to 192; dk and dv by a launch each")  \
     X(tile_256, 256, 256, 64, 64, true, "the same, of d to 256; dk and dv by a launch each")
 
 typedef struct backward_tile {

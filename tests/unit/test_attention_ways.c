@@ -50,6 +50,28 @@ static void calls_have_their_ways(void **state) {
     }
 }
 
+/* m, batch, heads, n, kv_heads, d, v; causal. */
+static void tiles_are_chosen_by_depth(void **state) {
+    (void)state;
+    static const struct {
+        int64_t dim[7];
+        const char *way;
+    } of_rows[] = {
+        {{4096, 4, 16, 4096, 16, 128, 128}, "tile_128"},   {{8192, 2, 32, 8192, 32, 64, 64}, "tile_64"},
+        {{1024, 16, 16, 1024, 16, 64, 64}, "tile_64_128"}, {{4096, 4, 16, 4096, 16, 192, 128}, "tile_192_128"},
+        {{4096, 4, 16, 4096, 16, 192, 192}, "tile_192"},   {{4096, 4, 16, 4096, 16, 160, 96}, "tile_192_128"},
+        {{4096, 4, 8, 4096, 8, 256, 256}, "tile_256"},     {{6336, 1, 1, 6336, 1, 96, 96}, "packed_128"},
+        {{1, 16, 16, 2048, 16, 128, 128}, "decode"},
+    };
+    for (size_t i = 0; i < sizeof of_rows / sizeof of_rows[0]; i++) {
+        ridge_case c = {.dtype = RIDGE_BF16, .option = {0, 1, -1, -1}};
+        ridge_problem p;
+        memcpy(c.dim, of_rows[i].dim, sizeof of_rows[i].dim);
+        ridge_problem_dense(ridge_target_find("attention"), &c, &h200, &p);
+        assert_string_equal(chosen(attention_cuda_ways, ATTENTION_CUDA_WAYS, &p), of_rows[i].way);
+    }
+}
+
 /* m, batch, heads, n, kv_heads, d, v. */
 static void blackwell_has_ways_of_its_own(void **state) {
     (void)state;
@@ -76,6 +98,7 @@ static void blackwell_has_ways_of_its_own(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_have_their_ways),
+        cmocka_unit_test(tiles_are_chosen_by_depth),
         cmocka_unit_test(blackwell_has_ways_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
