@@ -327,7 +327,7 @@ struct attention_consumer {
         mbarrier_arrive(memory.q_empty(tile));
     }
     /* That of the tile before, when a step of this one is under way. */
-    __device__ void give_q_before_back(const attention_tiles<S> &tiles) const {
+    __device__ void give_previous_q_back(const attention_tiles<S> &tiles) const {
         if constexpr (S::leaves_late)
             if (tiles.number > 0) give_q_back(tiles.number - 1);
     }
@@ -362,7 +362,7 @@ struct attention_consumer {
         if constexpr (S::halves > 1) order.pass_on(), finish_first_half<1>();
         multiply_p(S::halves - 1, first);
         if constexpr (S::halves == 1) order.pass_on();
-        if (!Ends && first) give_q_before_back(tiles);
+        if (!Ends && first) give_previous_q_back(tiles);
         if constexpr (Ends) count_keys(tiles);
         if constexpr (Ends) rows.finish(shape.factor(), shape.sink_log2), shape.of(tiles.place, group);
         wgmma_wait_group<1>();
@@ -404,7 +404,7 @@ struct attention_consumer {
                 advance<false>(tiles, shape, step - 1, step == own.last);
             const bool first = own.last == own.first, skips = own.first > tiles.steps.first;
             if (skips) skip_turn();
-            if (first) give_q_before_back(tiles);
+            if (first) give_previous_q_back(tiles);
             const attention_place place = tiles.place;
             const int tile = tiles.number;
             tiles.next();
@@ -421,7 +421,10 @@ struct attention_consumer {
                 finish_sums();
                 if (skips) count(), skip_stages();
                 end(place, tile, shape.factor());
-                if (!tiles.more()) return S::leaves_late ? give_q_back(tile) : (void)0;
+                if (!tiles.more()) {
+                    if constexpr (S::leaves_late) give_q_back(tile);
+                    return;
+                }
                 count(), shape.of(tiles.place, group), rows.restart();
             }
         }

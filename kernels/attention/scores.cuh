@@ -94,7 +94,7 @@ struct attention_scores_of {
         });
     }
     /* Of a thread's 32 scores of a row, which are two of eight keys each: a bit for each whose key is below `key`, counted from the
-     * first one's. Bits become predicates seven at a time: a comparison for each score takes twice as many instructions. */
+     * first one's. Bits become predicates seven at a time; an addition and a comparison a score were two instructions more. */
     __device__ static unsigned before(int key) {
         const int some = max(key, 0), bits = min(some / 8 * 2 + min(some % 8, 2), 32);
         return (unsigned)((1ull << bits) - 1);

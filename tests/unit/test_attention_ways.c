@@ -51,48 +51,44 @@ static void calls_have_their_ways(void **state) {
 }
 
 /* m, batch, heads, n, kv_heads, d, v; causal. */
+typedef struct rows_way {
+    int64_t dim[7];
+    const char *way;
+} rows_way;
+static void expect_ways(const char *target, const ridge_way *ways, int n_ways, const ridge_abilities *here,
+                        const rows_way *rows, int n) {
+    for (int i = 0; i < n; i++) {
+        ridge_case c = {.dtype = RIDGE_BF16, .option = {0, 1, -1, -1}};
+        ridge_problem p;
+        memcpy(c.dim, rows[i].dim, sizeof rows[i].dim);
+        if (ways == attention_varlen_ways) c.dim[ATTENTION_SEQUENCES] = 4;
+        ridge_problem_dense(ridge_target_find(target), &c, here, &p);
+        assert_string_equal(chosen(ways, n_ways, &p), rows[i].way);
+    }
+}
+
 static void tiles_are_chosen_by_depth(void **state) {
     (void)state;
-    static const struct {
-        int64_t dim[7];
-        const char *way;
-    } of_rows[] = {
+    static const rows_way rows[] = {
         {{4096, 4, 16, 4096, 16, 128, 128}, "tile_128"},   {{8192, 2, 32, 8192, 32, 64, 64}, "tile_64"},
         {{1024, 16, 16, 1024, 16, 64, 64}, "tile_64_128"}, {{4096, 4, 16, 4096, 16, 192, 128}, "tile_192_128"},
         {{4096, 4, 16, 4096, 16, 192, 192}, "tile_192"},   {{4096, 4, 16, 4096, 16, 160, 96}, "tile_192_128"},
         {{4096, 4, 8, 4096, 8, 256, 256}, "tile_256"},     {{6336, 1, 1, 6336, 1, 96, 96}, "packed_128"},
         {{1, 16, 16, 2048, 16, 128, 128}, "decode"},
     };
-    for (size_t i = 0; i < sizeof of_rows / sizeof of_rows[0]; i++) {
-        ridge_case c = {.dtype = RIDGE_BF16, .option = {0, 1, -1, -1}};
-        ridge_problem p;
-        memcpy(c.dim, of_rows[i].dim, sizeof of_rows[i].dim);
-        ridge_problem_dense(ridge_target_find("attention"), &c, &h200, &p);
-        assert_string_equal(chosen(attention_cuda_ways, ATTENTION_CUDA_WAYS, &p), of_rows[i].way);
-    }
+    expect_ways("attention", attention_cuda_ways, ATTENTION_CUDA_WAYS, &h200, rows, sizeof rows / sizeof rows[0]);
 }
 
-/* m, batch, heads, n, kv_heads, d, v. */
 static void blackwell_has_ways_of_its_own(void **state) {
     (void)state;
-    static const struct {
-        int64_t dim[7];
-        const char *way;
-    } of_rows[] = {
+    static const rows_way rows[] = {
         {{4096, 4, 16, 4096, 16, 128, 128}, "tensor_128"}, {{1024, 16, 16, 1024, 16, 64, 64}, "tensor_64"},
         {{2048, 1, 8, 2048, 2, 96, 72}, "tensor_128"},     {{4096, 4, 8, 4096, 8, 256, 256}, "any"},
         {{2048, 1, 8, 2048, 8, 100, 128}, "any"}, /* rows between 16-byte boundaries */
     };
-    for (size_t i = 0; i < sizeof of_rows / sizeof of_rows[0]; i++) {
-        ridge_case c = {.dtype = RIDGE_BF16, .option = {0, 1, -1, -1}};
-        ridge_problem p;
-        memcpy(c.dim, of_rows[i].dim, sizeof of_rows[i].dim);
-        ridge_problem_dense(ridge_target_find("attention"), &c, &b200, &p);
-        assert_string_equal(chosen(attention_cuda_ways, ATTENTION_CUDA_WAYS, &p), of_rows[i].way);
-        c.dim[ATTENTION_SEQUENCES] = 4;
-        ridge_problem_dense(ridge_target_find("attention_varlen"), &c, &b200, &p);
-        assert_string_equal(chosen(attention_varlen_ways, ATTENTION_VARLEN_WAYS, &p), of_rows[i].way);
-    }
+    const int n = sizeof rows / sizeof rows[0];
+    expect_ways("attention", attention_cuda_ways, ATTENTION_CUDA_WAYS, &b200, rows, n);
+    expect_ways("attention_varlen", attention_varlen_ways, ATTENTION_VARLEN_WAYS, &b200, rows, n);
 }
 
 int main(void) {
