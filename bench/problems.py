@@ -30,7 +30,6 @@ TOLERANCE = {
     "attention": {"bf16": 2e-2, "f16": 4e-3},
     "gradients": {"bf16": 6e-2, "f16": 1.5e-2},
 }
-FLOOR = 1 / 16  # of an output's natural scale: errors of gradients that cancel are not held to less than this
 
 
 @dataclasses.dataclass
@@ -114,7 +113,7 @@ class Problem:
                     worst[side, name] = torch.maximum(worst.get((side, name), difference.new_zeros(())), difference)
         found = {}
         for (side, name), difference in worst.items():
-            scale = max(float(largest[name]), FLOOR * self.natural(name), torch.finfo(torch.float64).tiny)
+            scale = max(float(largest[name]), self.natural(name), torch.finfo(torch.float64).tiny)
             found.setdefault(side, []).append(float(difference) / scale)
         return {side: math.nan if any(map(math.isnan, errors)) else max(errors) for side, errors in found.items()}
 
@@ -359,7 +358,9 @@ class CrossEntropy(Linear):
         return self.side(loss if self.case.operation == "ce_forward" else self.by_autograd(loss), captured=False)
 
     def natural(self, name):
-        of = {"dx": self.depth**-0.5, "dw": 1.0, "db": 1.0}  # dloss times the size of w, of x, of 1
+        """Of gradients: dloss times the size of w, or of x and of 1 for as many rows as have one label."""
+        labelled = max(1.0, self.batch / self.classes) ** 0.5
+        of = {"dx": self.depth**-0.5, "dw": labelled, "db": labelled}
         return self.scale / self.batch * of[name] if name in of else 1.0
 
     def reference(self, s):
@@ -480,7 +481,8 @@ class AttentionBackward(Attention):
     names = ("dq", "dk", "dv")
 
     def natural(self, name):
-        return 1.0  # dp is some sqrt(d), the scale its inverse; of a single key dq and dk are 0
+        """dp is some sqrt(d), the scale its inverse; a probability is 1 / n. Of a single key dq and dk are 0."""
+        return self.n**-0.5 if name == "dq" else self.m**0.5 / self.n
 
     def __init__(self, case, device):
         super().__init__(case, device)

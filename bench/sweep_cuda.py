@@ -159,7 +159,8 @@ class Bench:
             if "status" in known[name]:
                 continue
             try:
-                takes[name], known[name]["how"], outputs[name] = self.clock.prepare(side, sets)
+                takes[name], known[name]["how"], results = self.clock.prepare(side, sets)
+                outputs[name] = {key: x.detach().clone() for key, x in results.items()}  # ridge's ways share theirs
             except Exception as error:
                 known[name].update(status="failed", reason=first_line(error))
         return takes, outputs

@@ -54,6 +54,30 @@ class Sides(unittest.TestCase):
                 outputs["ridge"][name] = last.view(outputs["ridge"][name].shape)
                 self.assertFalse(problem.errors(outputs)["ridge"] <= problem.tolerance, (name, value))
 
+    def test_sides_that_write_to_the_same_tensors_are_checked_apart(self):
+        case, bench = draw.Case("softmax", "tiny", {"rows": 9, "cols": 7}, "f32"), self.bench()
+        problem, runs = bench.prepare(case, 2)
+
+        def nothing_right(i):
+            problem.sets[i].outputs["y"].fill_(0.5)
+            return problem.sets[i].outputs
+
+        runs = {"ridge:wrong": problems.Side(nothing_right), "ridge": runs["ridge"]}
+        known = bench.first_calls(runs)
+        takes = bench.verified(problem, *bench.captured(runs, known, 2), known)
+        self.assertEqual(known["ridge:wrong"]["status"], "wrong")
+        self.assertEqual(list(takes), ["ridge"])
+
+    def test_zeros_are_wrong(self):
+        for operation in OPERATIONS:
+            for case in draw.draw(operation, 2, 14, SMALL):
+                problem = problems.problem_of(case, "cpu")
+                problem.sets = [problem.make()]
+                zeros = {name: torch.zeros_like(x) for name, x in problem.sets[0].outputs.items()}
+                alone = case.operation == "ce_backward" and case.shape["classes"] == 1  # its gradients are zero
+                error = problem.errors({"zeros": zeros})["zeros"]
+                self.assertEqual(error > problem.tolerance, not alone, (operation, case.key, error))
+
     def test_layouts_are_what_the_case_says(self):
         case = draw.Case("linear_softmax", "tiny", {"batch": 6, "depth": 10, "classes": 5}, "bf16", 3, 1, True)
         x, w, _ = problems.problem_of(case, "cpu").make().inputs
