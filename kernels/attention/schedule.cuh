@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include "cuda/mma/sm90.cuh"
+#include "cuda/tile/unkept.cuh"
 #include "cuda/tile/divisor.cuh"
 
 extern "C" {
@@ -12,13 +13,6 @@ extern "C" {
 }
 
 namespace ridge {
-
-/* A value of which the compiler keeps nothing for later steps or tiles: there are no registers for it. */
-template <typename V>
-__device__ inline V unkept(V value) {
-    asm volatile("" : "+r"(value));
-    return value;
-}
 
 /* What a block of one an SM is launched with, of registers for a thread of each warpgroup together. */
 constexpr int registers_of_warpgroups(int threads) { return 65536 / threads / 8 * 8 * (threads / 128); }

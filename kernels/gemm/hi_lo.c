@@ -14,6 +14,8 @@ static const double DRAM_TWICE = 2.6e6;
 /* A line along K has so many threads that DEEP_LINES elements are under way: microseconds of these, read twice, and the lines
  * that an SM has at a time. */
 static const double TRIP = 4.3, RESIDENT_LINES = 4;
+/* Lines along K a microsecond, however short. */
+static const double LINES = 2200;
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
@@ -54,7 +56,7 @@ static double read_of(bool along_k, int64_t lines, int64_t k) {
 
 /* Microseconds of the trips along the lines of one operand. */
 static double trips_of(const gemm_problem *g, bool along_k, int64_t lines) {
-    if (!along_k || !is_read_twice(along_k, g->k)) return 0;
+    if (!along_k || !is_read_twice(along_k, g->k)) return along_k ? (double)lines / LINES : 0;
     const double turns = (double)lines / (RESIDENT_LINES * g->here.sm_count);
     return TRIP * ceil((double)g->k / DEEP_LINES) * fmax(turns, 1);
 }

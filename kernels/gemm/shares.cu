@@ -38,33 +38,40 @@ __global__ void __launch_bounds__(SHARES_THREADS) add_pairs(const __grid_constan
     p.store(sum.x, row, column), p.store(sum.y, row, column + 1);
 }
 
-/* In the order of warps and of a warp's shares: a warp has 32 columns of a row of the sums, or its part of their shares, eight of
- * which are under way at once. Neighbours in C's memory are a warp's: of a transposed C, that is another thread's sum. */
-template <typename T, typename To>
+/* In the order of warps and of a warp's shares: a warp has 32 columns of a row of the sums, Groups times, or its part of their
+ * shares, eight of which are under way at once. Neighbours in C's memory are a warp's: of a transposed C, that is another
+ * thread's sum. */
+template <typename T, typename To, int Groups>
 __global__ void __launch_bounds__(SHARES_THREADS) add_shares(const __grid_constant__ add_shares_args<T, To> p) {
-    __shared__ float of_warp[SHARES_WARPS][33];
+    __shared__ float of_warp[Groups][SHARES_WARPS][33];
     after_previous_launch();
     const gemm_share_sums &s = p.s;
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, part = warp % p.parts;
     const int rows = SHARES_WARPS / p.parts;
-    const int64_t first_row = (int64_t)blockIdx.y * rows, first = (int64_t)blockIdx.x * 32;
+    const int64_t first_row = (int64_t)blockIdx.y * rows, first = (int64_t)blockIdx.x * (32 * Groups);
     const int64_t row = first_row + warp / p.parts, next = s.rows * s.line;
-    float sum = 0.0f;
-    if (row < s.rows && first + lane < s.columns) {
-        const float *const from = s.first + row * s.line + first + lane;
-#pragma unroll 8
-        for (int share = part; share < s.shares; share += p.parts) sum += from[share * next];
-    }
-    of_warp[warp][lane] = sum;
+    float sum[Groups] = {};
+    const float *const from = s.first + row * s.line + first + lane;
+#pragma unroll 8 / Groups
+    for (int share = row < s.rows ? part : s.shares; share < s.shares; share += p.parts)
+#pragma unroll
+        for (int g = 0; g < Groups; g++)
+            if (first + 32 * g + lane < s.columns) sum[g] += from[share * next + 32 * g];
+#pragma unroll
+    for (int g = 0; g < Groups; g++) of_warp[g][warp][lane] = sum[g];
     __syncthreads();
     if ((int)threadIdx.x >= 32 * rows) return;
     const int mine = s.transposed ? (int)threadIdx.x % rows : (int)threadIdx.x / 32;
     const int at = s.transposed ? (int)threadIdx.x / rows : lane;
-    const int64_t to_row = first_row + mine, to_column = first + at;
-    if (to_row >= s.rows || to_column >= s.columns) return;
-    sum = 0.0f;
-    for (int other = 0; other < p.parts; other++) sum += of_warp[mine * p.parts + other][at];
-    p.store(sum, to_row, to_column);
+    const int64_t to_row = first_row + mine;
+#pragma unroll
+    for (int g = 0; g < Groups; g++) {
+        const int64_t to_column = first + 32 * g + at;
+        if (to_row >= s.rows || to_column >= s.columns) return;
+        float all = 0.0f;
+        for (int other = 0; other < p.parts; other++) all += of_warp[g][mine * p.parts + other][at];
+        p.store(all, to_row, to_column);
+    }
 }
 
 /* Warps have a row together where there are too few sums for 16 warps an SM, or too many shares for one warp. */
@@ -85,10 +92,15 @@ static ridge_status add_shares_to(const gemm_call &g, const gemm_share_sums &s) 
         return launch_overlapping(add_pairs<T, To>, {dim3((unsigned)blocks), SHARES_THREADS}, g.stream,
                                   device_overlaps(), args);
     }
-    const int64_t across = (s.columns + 31) / 32, down = (s.rows + rows - 1) / rows;
-    if (across > INT32_MAX || down > 65535) return RIDGE_UNSUPPORTED;
-    return launch_overlapping(add_shares<T, To>, {dim3((unsigned)across, (unsigned)down), SHARES_THREADS}, g.stream,
-                              device_overlaps(), args);
+    const int64_t down = (s.rows + rows - 1) / rows;
+    const auto run = [&]<int Groups>() {
+        const int64_t across = (s.columns + 32 * Groups - 1) / (32 * Groups);
+        if (across > INT32_MAX || down > 65535) return RIDGE_UNSUPPORTED;
+        return launch_overlapping(add_shares<T, To, Groups>, {dim3((unsigned)across, (unsigned)down), SHARES_THREADS},
+                                  g.stream, device_overlaps(), args);
+    };
+    const int64_t room = 8 * device_limit(cudaDevAttrMultiProcessorCount); /* blocks that run at once */
+    return down * (s.columns / 128) < room ? run.template operator()<1>() : run.template operator()<4>();
 }
 ridge_status gemm_add_shares(const gemm_call &g, const gemm_share_sums &s) {
     return with_storage(

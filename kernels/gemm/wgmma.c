@@ -16,9 +16,6 @@ static const double ADDING =
 static const double ALONE =
     1.08; /* fp32 results from tiles of 256 columns whose blocks do not share B: 8192 x 1000 x 4096 in
                                      * 157 us, in pairs 105; 2048 x 16384 x 512 in 102, 95 */
-/* Of a tile of fp32 results, however shallow, whose sums leave registers in pairs: in 16 bits, and of one part. Of 128 columns of
- * hi and lo parts, in pairs and one by one: 8192 x 2048 x 16 in 50 us and in 107. Drawn shapes on an H200. */
-static const double LEAST = 4.5, LEAST_HI = 5.5, LEAST_HI_LO = 5.4, LEAST_APART = 12.4;
 /* Of a slice, where one row of tiles reads all of B from memory: 24 x 4216 x 5800 in 45 to 56 us, whatever the tile's
  * columns. */
 static const double COLD = 0.5;
@@ -27,7 +24,9 @@ static const double COLD = 0.5;
  * 105 us by six slices of 63 blocks and in 68 by eight. */
 enum { SKINNY = GEMM_TILE_ROWS / 2, SKINNY_SHARES = 2 };
 static const double SKINNY_DRAM = 0.75, SKINNY_SLICE = GEMM_TILE_ROWS * GEMM_SLICE * 2, SKINNY_LATENCY = 2.7;
-static const double STORE = 3.0e-5; /* of an element of a tile, from registers to shared memory: 128 x 256 in 1 us */
+/* Of an element of a tile, from registers to shared memory: 128 x 256 in 1 us. Of one in fp32, to memory, in pairs and one by one:
+ * 7503 x 8553 x 589, f16, in 219 us, 3485 x 13809 x 695, tf32 and odd lines, in 345. */
+static const double STORE = 3.0e-5, STORE_PAIRS = 2.4e-4, STORE_APART = 6.7e-4;
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -80,12 +79,10 @@ double gemm_tile_cost(const gemm_tile *t, const gemm_problem *g) {
     const double turns = (double)up(tiles_of(t, g) * shares, gemm_room(t, g));
     const bool alone = g->wide && t->columns == 256 && t->cluster_m * t->cluster_n == 1;
     const bool apart = g->c.line % 2 != 0 || g->c.offset % 8 != 0;
-    const double least = t->products == 3                  ? (apart ? LEAST_APART : LEAST_HI_LO) * t->columns / 128
-                         : ridge_dtype_size(g->dtype) == 4 ? LEAST_HI
-                         : g->wide                         ? LEAST
-                                                           : 0;
+    const bool fp32 = g->wide || ridge_dtype_size(g->dtype) == 4;
+    const double store = !fp32 || shares > 1 ? STORE : apart ? STORE_APART : STORE_PAIRS;
     const double slice = 2 * tile * GEMM_SLICE * t->products / t->rate, cold = g->m <= SKINNY ? COLD : 0;
-    const double stored = tile * STORE * (shares > 1 ? 2 : 1), each = fmax(slices * fmax(slice, cold) + stored, least);
+    const double stored = tile * store * (shares > 1 ? 2 : 1), each = slices * fmax(slice, cold) + stored;
     const double together = gemm_flops(g) * t->products / (POWER * (g->here.sm_count > 0 ? g->here.sm_count : 1));
     const double moved = (gemm_bytes_read(g) + gemm_bytes_written(g)) / memory_of(t, g, shares);
     const double added = shares > 1 ? ADDING + (double)g->m * (double)g->n * (4 * shares + 2) / L2 : 0;

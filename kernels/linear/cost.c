@@ -16,13 +16,18 @@ static double up(double n, double d) { return ceil(n / d); }
 static const double BYTES = 4.2e6; /* a microsecond, read and written: a copy of 4 GiB has 4.26e6 */
 static const double LAUNCH = 1.5;  /* in a chain of kernels that overlap */
 
-static const double COPIED = 2.6e6; /* of operands that lie between 16-byte boundaries: 102991 x 105 in 311 us */
+static const double COPIED = 1.3e6; /* of operands that lie between 16-byte boundaries: 102991 x 105 in 311 us */
 
 double linear_bytes_cost(double bytes) { return bytes / BYTES; }
 /* The product after it is set up meanwhile: 3 x 1 x 15 in f32, copied and multiplied in 2.4 us. */
 static const double COPY_LAUNCH = 0.9;
 double linear_copy_cost(double bytes) { return COPY_LAUNCH + bytes / COPIED; }
 double linear_pass_cost(double bytes) { return LAUNCH + linear_bytes_cost(bytes); }
+/* Lines a microsecond of a pass that scales each of them: 713183 of 19 in 319 us. */
+static const double LINES = 2200;
+double linear_scaling_cost(double lines, double bytes) {
+    return LAUNCH + most(linear_bytes_cost(bytes), lines / LINES);
+}
 
 /* ---- products by tensor cores ---- */
 
@@ -46,7 +51,7 @@ static const pipe_rate PIPE[LINEAR_PIPES] = {
     [LINEAR_PIPE_SPLIT_SINGLE] = {128, 104, 2, 3, 4, 5.2e6, 2.5, 8, 3, 0},  /* 16 heads of 1024 x 1024 x 100: 34 us */
     [LINEAR_PIPE_16] = {128, 256, 2, 1, 2, 5.96e6, 1.7, 4.5, 1.5, 0},       /* losses, 8192 x 4096 x 32768: 2793 us */
     [LINEAR_PIPE_16_SOFTMAX] = {128, 256, 2, 1, 2, 5.2e6, 2.5, 9, 2.5, 8},  /* 8192 x 4096 x 1000: 125 us */
-    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.1e6, 0.8, 4, 1.5, 0},    /* drawn shapes */
+    [LINEAR_PIPE_16_NARROW] = {128, 64, 1, 1, 2, 2.3e6, 0.8, 2.4, 1.2, 0},  /* drawn shapes */
 };
 
 double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count) {
@@ -66,7 +71,7 @@ double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64
 
 static const double FFMA_CYCLES = 1700; /* a microsecond: 8192 x 4096 x 1000 in 1665 us */
 /* any_plan.h's cycles are of fp32 operands; of 16 bits these have to be widened. */
-static const double FFMA_16 = 1.25;
+static const double FFMA_16 = 1.15;
 
 double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count) {
     const any_limits device = {.processors = sm_count > 0 ? sm_count : 1, .clusters = sm >= 90, .shared = 227 * 1024};
@@ -86,12 +91,12 @@ double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes,
 
 /* ---- products of few rows ---- */
 
-/* Outputs below which blocks wait for the depth, and how long. */
-static const double FEW_OUTPUTS = 512, FEW_DEEP = 10;
+/* Outputs below which blocks wait for the depth, and how long for so much of it. */
+static const double FEW_OUTPUTS = 512, FEW_DEEP = 3, FEW_DEPTH = 4096;
 double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64_t side, int bytes, gemv_product tensor,
                             bool along, int sm_count) {
     return gemv_cost(batch, depth, outputs, side, bytes, tensor, along, sm_count) +
-           ((double)outputs < FEW_OUTPUTS ? FEW_DEEP : 0);
+           ((double)outputs < FEW_OUTPUTS ? FEW_DEEP * fmin(1, (double)depth / FEW_DEPTH) : 0);
 }
 
 /* ---- kernels that end with whole rows of logits ---- */
@@ -103,13 +108,15 @@ typedef struct skinny_rate {
     double start, each, each_class, meet, meet_class;
 } skinny_rate;
 static const skinny_rate SKINNY[SKINNY_WAYS] = {
-    [SKINNY_SINGLE] = {16, 1, 64, 1, 1.2, 1.0, 0.012, 0, 0},       /* loads of 4 bytes, a chunk at a time */
+    [SKINNY_SINGLE] = {16, 1, 64, 1, 1.6, 1.0, 0.012, 0, 0},       /* loads of 4 bytes, a chunk at a time */
     [SKINNY_NARROW] = {16, 1, 128, 2, 1.2, 1.1, 0, 0, 0},          /* 4096 x 4096 x 8: 43 us */
-    [SKINNY_SHARED] = {16, 4, 128, 1, 1.2, 0.75, 0, 1.0, 0},       /* better than narrow from a depth of 256 on */
+    [SKINNY_SHARED] = {16, 4, 128, 1, 1.2, 1.05, 0, 1.0, 0},       /* better than narrow from a depth of 256 on */
     [SKINNY_CLUSTER] = {16, 8, 64, 2, 1.2, 0.9, 0, 1.3, 0},        /* 256 x 512 x 50: 3.5 us */
     [SKINNY_STREAM] = {72, 8, 32, 1, 1.2, 0.47, 0, 1.9, 0.015},    /* 1024 x 1024 x 100: 6.5 us */
     [SKINNY_WGMMA] = {64, 8, 128, 1, 1.2, 0.8, 0.012, 1.9, 0.011}, /* the same: 7.3 us; 16 heads: more than 35 */
 };
+/* Of a wave besides, behind the first one: 16384 x 256 x 8 in 27 us. */
+static const double SKINNY_WAVE = 3;
 /* With up to 56 classes the clusters of 16 rows were what was measured and ran up to 256 rows, the kernels of wgmma
  * beyond. Where a way was not measured it has to promise much. */
 enum { CLUSTER_ROWS = 256 };
@@ -127,7 +134,7 @@ double skinny_cost(int way, const skinny_facts *f) {
     const double each = chunks * (r->each + r->each_class * n) + r->meet + r->meet_class * n;
     const double bytes = 4 * ((double)f->batch * ((double)f->depth + n * (double)f->heads) + (double)f->depth * n);
     if (way == SKINNY_STREAM && waves > 1) return INFINITY; /* it is made for a single wave */
-    const double cost = most(r->start + waves * each, linear_pass_cost(bytes));
+    const double cost = most(r->start + waves * each + (waves - 1) * SKINNY_WAVE, linear_pass_cost(bytes));
     const bool wgmma = way == SKINNY_STREAM || way == SKINNY_WGMMA, few_rows = f->batch <= CLUSTER_ROWS;
     const bool unmeasured = n <= SKINNY_FEW && ((wgmma && few_rows) || (way == SKINNY_CLUSTER && !few_rows));
     return unmeasured && f->sm / 10 == 9 ? UNMEASURED * cost : cost;
@@ -140,11 +147,11 @@ double skinny_cost(int way, const skinny_facts *f) {
  * microsecond. From 160 drawn shapes (seeds 64021 and 5150) of an H200: 4223 x 11083 x 9 in f16 in 50 us, 4737 x 5615 x
  * 45 in bf16 in 66, 26520 x 120 x 8 in 7.2; ends of a depth of 3 to 32 (seed 90105). */
 static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 1.8,
-                    THIN_COLUMN = 0.02, THIN_HEADS = 2.5, THIN_CLUSTERS = 3, THIN_ORDER = 1.5e6;
+                    THIN_COLUMN = 0.015, THIN_HEADS = 0.5, THIN_CLUSTERS = 3, THIN_ORDER = 1.5e6;
 /* Predictions: a tile of 32 rows and 64 columns of skinny/thin_outer.cuh, a step of its terms; a block's beginning. */
-static const double OUTER_TILE = 0.8, OUTER_STEP = 0.12, OUTER_ENDS = 3, OUTER_BYTES = 3.6e6;
+static const double OUTER_TILE = 0.8, OUTER_STEP = 0.12, OUTER_ENDS = 2.7, OUTER_BYTES = 3.6e6;
 /* Eight rows a warp and turn of skinny/thin_across.cuh, by their tiles; its end. */
-static const double ACROSS_TURN = 0.35, ACROSS_TILE = 0.02, ACROSS_ENDS = 5;
+static const double ACROSS_TURN = 0.35, ACROSS_TILE = 0.02, ACROSS_ENDS = 4;
 
 static double thin_step_cost(int tiles, bool exact) {
     return THIN_STEP + tiles * (exact ? THIN_EXACT_TILE : THIN_STEP_TILE);

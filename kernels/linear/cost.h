@@ -30,6 +30,8 @@ double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int byte
 double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes, int sm_count);
 /* A pass that reads and writes so many bytes together, its launch included. */
 double linear_pass_cost(double bytes);
+/* A pass that makes operands parts for the tensor cores, line by line. */
+double linear_scaling_cost(double lines, double bytes);
 /* So many bytes besides, in a launch that is counted already. */
 double linear_bytes_cost(double bytes);
 /* A pass that copies operands whose lines may begin anywhere. */

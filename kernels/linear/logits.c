@@ -1,17 +1,13 @@
 #include "linear/logits.h"
 
-#include <math.h>
-
 #include "cuda/host/scratch.h"
 #include "gemm/ways.h"
 
 /* What two launches take besides: 2 x 4 x 16 in f16 in 4.1 us on an H100. */
-static const double ENDS = 1;
-/* Of a Hopper GPU: bytes a microsecond, read and written, of copies that begin anywhere, and of rows of logits (70 drawn shapes of
- * an H200, seeds 90105 and 90107); microseconds of a launch that overlaps the one before. */
-static const double COPIED = 2.6e6, LAUNCH = 1.5;
-/* Bytes a microsecond of one row's logits and probabilities, where rows are few: 17 of 10828 in f32. */
-static const double ROW = 1e5;
+static const double ENDS = 0.8;
+/* Of an H200: bytes a microsecond, read and written, of copies that begin anywhere, and of rows of logits; microseconds of a
+ * launch that overlaps the one before. */
+static const double COPIED = 2.6e6, ROWS = 3.4e6, LAUNCH = 1.5;
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by * by; }
 
@@ -42,10 +38,11 @@ static unsigned offset_of(const ridge_operand *o, int64_t heads, int64_t head_by
     return heads > 1 && o->offset % 16 == 0 ? (unsigned)(head_bytes % 16) : o->offset;
 }
 
-/* Where logits lie, and how. */
+/* Where logits lie, and how: in the place of fp32 results whose lines a product stores in pieces of 16 bytes. */
 static void place_logits(linear_logits_plan *l, const ridge_problem *p) {
     const ridge_operand *to = &p->tensor[LINEAR_LOGITS_INPUTS];
-    l->in_place = !l->packed && ridge_dtype_size(p->c.dtype) == 4;
+    const bool pieces = (to->stride[0] | (l->heads > 1 ? to->stride[1] : 0)) % 4 == 0 && to->offset % 16 == 0;
+    l->in_place = !l->packed && ridge_dtype_size(p->c.dtype) == 4 && pieces;
     if (l->in_place) {
         l->line = to->stride[0], l->head = l->heads > 1 ? to->stride[1] : 0;
     } else if (l->packed) {
@@ -88,8 +85,7 @@ static linear_logits_plan planned(const linear_softmax_dims *dims, const ridge_p
     l.problem = product_of(&l, dims->heads >= 0, p);
     l.way = gemm_cuda_quickest(&l.problem, &product);
     if (!l.way) return l.plan.refusal = "no product takes it", l;
-    l.plan.us = launches_of(&l) * product.us + LAUNCH + ENDS +
-                (of.z + of.p) / fmin(COPIED, ROW * fmax(1, (double)(l.rows * l.heads)));
+    l.plan.us = launches_of(&l) * product.us + LAUNCH + ENDS + (of.z + of.p) / ROWS;
     if (packed) l.plan.us += LAUNCH + (of.w + of.packed_w) / COPIED;
     l.plan.scratch += product.scratch;
     l.plan.arithmetic = product.arithmetic;

@@ -1,17 +1,14 @@
 #include "linear/loss.h"
 
 #include "cuda/linear/loss_scratch.h"
+#include "linear/rows_of_logits.h"
 
 /* Logits and their gradients of a chunk take at most this. */
 static const double MOST_BYTES = 1 << 30;
 /* What the passes' launches take besides. */
 static const double ENDS = 1;
-/* Classes of a row that a team keeps (rows_of_logits.cuh): longer rows are read twice. */
-enum { KEPT_CLASSES = 8192 };
-/* Of an H100's passes over rows: bytes a microsecond; microseconds of a launch that overlaps the one before. */
-static const double DRAM = 2.0e6, LAUNCH = 1.5;
-/* Of one block, which has a row of many classes: where rows are few, they are not read faster. */
-static const double BLOCK = 3.0e4;
+/* Of an H200's passes over rows: bytes a microsecond; microseconds of a launch that overlaps the one before. */
+static const double DRAM = 2.3e6, LAUNCH = 1.5;
 
 static int inputs_of(const ce_places *at) { return 4 + (at->lse_in >= 0) + (at->dloss >= 0); }
 
@@ -76,7 +73,7 @@ static ridge_traffic of_passes(const linear_loss_plan *l, ridge_dtype dtype) {
     const double logits = (double)l->rows * (double)l->classes;
     const double dx = (double)l->rows * (double)l->depth, dw = (double)l->classes * (double)l->depth;
     const double size = (double)ridge_dtype_size(dtype), chunks = (double)l->rows / (double)l->chunk;
-    const bool twice = l->forward && l->classes > KEPT_CLASSES;
+    const bool twice = l->forward && l->gradients && l->read_again;
     ridge_traffic t = {.read = (twice ? 8 : 4) * logits};
     if (!l->gradients) return t;
     t.read += (l->ranged ? 4 + size : size) * logits; /* sums of columns; of a known range, logits once more */
@@ -84,11 +81,6 @@ static ridge_traffic of_passes(const linear_loss_plan *l, ridge_dtype dtype) {
     if (l->dx_apart) t.read += 4 * dx, t.written += size * dx;
     if (l->dw_apart) t.read += (4 + size) * dw * chunks, t.written += size * dw * chunks;
     return t;
-}
-
-static double time_of_passes(const linear_loss_plan *l, const ridge_traffic *passes) {
-    const double bytes = passes->read + passes->written, all = bytes / DRAM, row = bytes / (double)l->rows / BLOCK;
-    return all > row ? all : row;
 }
 
 linear_loss_plan linear_loss_of(const ce_places *at, const ridge_problem *p) {
@@ -101,6 +93,7 @@ linear_loss_plan linear_loss_of(const ce_places *at, const ridge_problem *p) {
     if (l.rows < 1) return l.plan.us = LAUNCH, l;
     if (l.rows > most || l.classes > most) return l.plan.refusal = "for up to 2^30 rows and classes", l;
     l.line = line_of(l.classes);
+    l.read_again = logits_are_read_again(l.rows, l.classes, p->here.sm, p->here.sm_count);
     l.chunk = chunk_of(&l, p->c.dtype);
     if (l.gradients && ridge_dtype_size(p->c.dtype) == 2 && l.chunk < l.rows)
         return l.plan.refusal = "for gradients of 16 bits that all rows have at once, in 1 GiB", l;
@@ -113,7 +106,7 @@ linear_loss_plan linear_loss_of(const ce_places *at, const ridge_problem *p) {
     if (last > 0) plan_products(&l, at, p, last, l.of_last), take_products(&l, l.of_last, 1);
     const ridge_traffic passes = of_passes(&l, p->c.dtype);
     const double launches = l.ranged ? 10 : l.gradients ? 3 : 1;
-    l.plan.us += ENDS + (double)(whole + (last > 0)) * launches * LAUNCH + time_of_passes(&l, &passes);
+    l.plan.us += ENDS + (double)(whole + (last > 0)) * launches * LAUNCH + (passes.read + passes.written) / DRAM;
     l.plan.arithmetic = l.of[CE_LOGITS].plan.arithmetic;
     return l;
 }

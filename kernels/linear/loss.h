@@ -16,6 +16,7 @@ typedef struct linear_loss_plan {
     int64_t rows, chunk, depth, classes; /* chunk: rows at a time */
     int64_t line;                        /* elements from one row of logits, or of gradients, to the next */
     bool forward, gradients;
+    bool read_again;         /* rows of logits, where gradients are wanted besides statistics */
     bool ranged;             /* gradients of f16, with a scale */
     bool dx_apart, dw_apart; /* made in fp32 in scratch, then stored, or added to what other chunks gave */
     size_t z, g, columns, row, range, dx, dw, product;    /* offsets in scratch */

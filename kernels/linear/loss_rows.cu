@@ -10,6 +10,7 @@ struct losses_of_logits_op : loss_of_logits {
     using bias_type = float;
     using out = G;
     bool wide;
+    static constexpr int elements = 16;
 
     struct facts {
         int label;
@@ -74,7 +75,7 @@ struct losses_of_logits_op : loss_of_logits {
         }
         loss[i] = l;
     }
-    __device__ bool writes(void) const { return gradient; }
+    __host__ __device__ bool writes(void) const { return gradient; }
 };
 
 template <typename G>

@@ -156,7 +156,8 @@ static double product_cost(const facts *f, int pipe, int product) {
     }
     const int parts = pipe == LINEAR_PIPE_SPLIT ? 2 : pipe == LINEAR_PIPE_HALF ? 1 : 0;
     const double split =
-        parts > 0 ? linear_pass_cost((parts == 1 ? 8 : 4 + 2 * parts) * (double)k * (double)(m + n)) : 0;
+        parts > 0 ? linear_scaling_cost((double)(m + n), (parts == 1 ? 8 : 4 + 2 * parts) * (double)k * (double)(m + n))
+                  : 0;
     const int shares = product == 0 ? 1 : linear_split_shares(m, n, k, parts);
     if (pipe == LINEAR_PIPE_HALF && n <= LINEAR_TILE_NARROW) pipe = LINEAR_PIPE_HALF_NARROW;
     if (shares > 1)
@@ -230,7 +231,7 @@ static double few_rows_cost(const facts *f) {
 }
 
 /* Gradients of few classes by copies, of the prediction: 200045 x 98 x 14 in f16 in 450 us, predicted 260. */
-static const double COPIED_FEW = 1.7;
+static const double COPIED_FEW = 1;
 
 double linear_loss_microseconds(int way, const linear_loss_facts *f) {
     if (way == LINEAR_LOSS_FEW_ROWS) return few_rows_cost(f);

@@ -9,6 +9,7 @@ struct softmax_of_logits : logit_rows {
     using bias_type = T;
     using out = T;
     bool wide;
+    static constexpr int elements = 4;
 
     struct nothing {};
     struct scaled {
@@ -37,7 +38,7 @@ struct softmax_of_logits : logit_rows {
     __device__ logit_statistics given(nothing) const { return {}; }
     __device__ bool totals(void) const { return false; }
     __device__ scaled finish(int64_t, nothing, const logit_statistics &s, bool) const { return {1.0f / s.sum}; }
-    __device__ bool writes(void) const { return true; }
+    __host__ __device__ bool writes(void) const { return true; }
 };
 
 /* A row's pieces are whole fours where all that they are of lies so. */

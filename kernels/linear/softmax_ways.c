@@ -1,4 +1,6 @@
 /* The ways of softmax(x w + b): what each refuses, costs, moves and needs. */
+#include <math.h>
+
 #include "cuda/gemv/plan.h"
 #include "cuda/linear/problem.h"
 #include "cuda/linear/softmax_scratch.h"
@@ -178,8 +180,8 @@ static double packed_cost(const facts *f) {
 /* Tiles that wait for many beside them: 4629 x 1041 x 5375 in 716 us, twice those of few. */
 static double meeting(int64_t classes) { return classes > 1024 ? 1 + (double)(classes - 1024) / 4096 : 1; }
 
-/* Of the product's prediction: 203 rows, 3 heads of 173 x 171 in 14.9 us; 123727, 17 of 9 x 31 in 424. */
-static const double HEADS_TILES = 1.4, HEADS_SHALLOW = 2.2;
+/* Of the product's prediction, where there is little to multiply: 123727, 17 heads of 9 x 31 in 424 us. */
+static const double HEADS_SHALLOW = 1.6;
 /* Likewise where tiles have to meet that have little to multiply: 1201, 61 of 131 x 487 in 240; of one head, in fp16:
  * 906235 x 57 x 135 in tf32 in 1719. */
 static const double HEADS_SHALLOW_MEETING = 3.2, SHALLOW_MEETING = 2.7;
@@ -196,14 +198,15 @@ static double tiles_heads_cost(const facts *f) {
            linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) * meeting(f->classes) *
                (f->depth <= 192 && f->classes > tile ? HEADS_SHALLOW_MEETING
                 : f->depth <= 64                     ? HEADS_SHALLOW
-                                                     : HEADS_TILES) +
+                                                     : 1) +
            (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
 }
 
 /* Operands to hi and lo parts. */
 static double split_pass_cost(const facts *f) {
-    const double bytes = 8 * ((double)f->batch + (double)f->heads * (double)f->classes) * (double)f->depth;
-    return is_tileable(f) ? linear_pass_cost(bytes) : linear_copy_cost(bytes);
+    const double lines = (double)f->batch + (double)f->heads * (double)f->classes, bytes = 8 * lines * (double)f->depth;
+    return is_tileable(f) ? linear_scaling_cost(lines, bytes)
+                          : fmax(linear_scaling_cost(lines, bytes), linear_copy_cost(bytes));
 }
 double linear_softmax_microseconds(int way, const linear_softmax_facts *f) {
     const skinny_facts s = skinny_of(f);
