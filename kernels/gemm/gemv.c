@@ -18,6 +18,8 @@ static const double FEW_WIDENED = 1.1e6, FEW_WAVE = 4;
  * filled up, too, and bytes that it writes: 63 rows of 10403 x 1655 in f32 in 162 us. */
 static const double FEW_MMA = 200e6, OUTER_MMA = 45e6, FEW_OUTER = 2.4e6;
 enum { OUTER_COLUMNS = 128 };
+/* Lines of it, however short, in a microsecond: 65536 of two in 44. */
+static const double OUTER_LINES = 1500;
 
 static double few_rows_flop(int64_t batch, double elements) {
     const int rows = gemv_rows(batch);
@@ -44,7 +46,7 @@ static double across_us(const gemv_plan *p, int64_t depth, int bytes, double of_
     const double of_one = bytes == 4 ? ACROSS_STEP : ACROSS_STEP_16;
     const double of_two = bytes == 2 ? ACROSS_STEP_16_OF_TWO : large ? ACROSS_STEP_32_OF_TWO : ACROSS_STEP_OF_TWO;
     return (large ? ACROSS_FILL_32 : ACROSS_FILL) +
-           of_block * ((one ? ACROSS_END : ACROSS_END_OF_TWO) +
+           of_block * ((one || (large && bytes == 4) ? ACROSS_END : ACROSS_END_OF_TWO) +
                        (one ? of_one : of_two) * (double)(p->each < depth ? p->each : depth));
 }
 static double few_rows_tensor_cost(const gemv_plan *p, int64_t depth, int64_t outputs, int64_t side, int bytes,
@@ -80,7 +82,8 @@ double gemv_outer_cost(int64_t batch, int64_t lines, int64_t columns, int bytes,
         return FEW_LAUNCH + FEW_START + fmax(elements * bytes / FEW_BYTES, few_rows_flop(batch, elements) / FEW_FLOP);
     const double filled = (double)lines * up((double)columns, OUTER_COLUMNS) * OUTER_COLUMNS;
     return FEW_LAUNCH + FEW_START +
-           fmax(elements * bytes / FEW_OUTER, few_rows_mma(tensor, up((double)batch, 32) * 32, filled, OUTER_MMA));
+           fmax(fmax(elements * bytes / FEW_OUTER, (double)lines / OUTER_LINES),
+                few_rows_mma(tensor, up((double)batch, 32) * 32, filled, OUTER_MMA));
 }
 
 /* ---- the way of a product ---- */
