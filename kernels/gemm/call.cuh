@@ -89,6 +89,11 @@ struct gemm_call {
     }
 };
 
+/* Whether TMA takes an fp32 C: it stores whole pieces of 16 bytes, also where the columns end within one. */
+inline bool gemm_lies_in_pieces(const matrix_view &c) {
+    return (uintptr_t)c.base % 16 == 0 && c.line % 4 == 0 && c.columns % 4 == 0;
+}
+
 /* By a tile of GEMM_TILES; its matrices lie in lines of 16-byte pieces. */
 ridge_status gemm_by_tile(int tile, const gemm_call &g);
 /* The same with terms, of GEMM_TERMS_TILES. */

@@ -24,22 +24,25 @@ struct undo_factors {
 /* C = alpha times the sums of scaled parts, or what terms make of that; without them, sums of a share of K. */
 template <int N>
 struct gemm_hi_lo_epilogue {
-    static constexpr int count = (N + 127) / 128; /* columns of a thread */
+    using slots = store_slots<float, N>;
+    CUtensorMap map;
     float *c;
     int64_t line, next;
     const float *row_undo, *column_undo;
     float alpha;
     int rows, columns;
-    int across; /* 0, or columns of tiles of a share of K */
-    bool pairs; /* two neighbours of c can be stored at once */
+    int across;  /* 0, or columns of tiles of a share of K */
+    bool pairs;  /* two neighbours of c can be stored at once */
+    bool mapped; /* c by the map */
     gemm_terms<float> terms;
-    static constexpr int scratch = (4 * N + 1023) / 1024 * 1024;
+    static constexpr int scratch = slots::bytes, undo_at = tile_store_bytes + 64; /* behind the slots' barriers */
+    static_assert(undo_at + 2 * N <= scratch);
     static bool waits(void) { return false; }
     struct state {
         undo_ahead rows;
-        float column[count];
+        unsigned columns; /* the upper halves of two powers of two, which have no more */
     };
-    __device__ void prepare(uint32_t) const {}
+    __device__ void prepare(uint32_t at) const { slots{at}.init(); }
     /* The tile in its share's matrix. */
     __device__ matmul_tile place(const matmul_tile &tile, int *share) const {
         *share = across > 0 ? tile.n / N / across : 0;
@@ -48,30 +51,27 @@ struct gemm_hi_lo_epilogue {
     __device__ state begin(const matmul_tile &tile, int group) const {
         int share;
         const matmul_tile here = place(tile, &share);
-        state s = {{row_undo, here.m + fragment_row(group), rows}, {}};
-#pragma unroll
-        for (int i = 0; i < count; i++) {
-            const int column = i * 128 + thread_of_warpgroup();
-            s.column[i] = column < N && here.n + column < columns ? column_undo[here.n + column] : 0.0f;
-        }
-        return s;
+        const int pair = 2 * thread_of_warpgroup(), column = here.n + pair;
+        const auto upper = [&](int of) {
+            return pair < N && of < columns ? __float_as_uint(column_undo[of]) >> 16 : 0u;
+        };
+        return {{row_undo, here.m + fragment_row(group), rows}, upper(column) | upper(column + 1) << 16};
     }
     __device__ void finish(const matmul_tile &tile, const state &s, float (&sums)[N / 2], uint32_t at,
                            int group) const {
         const undo_factors low(s.rows.low, alpha), high(s.rows.high, alpha);
         warpgroup_sync(group); /* all threads have read the columns of the tile before */
-#pragma unroll
-        for (int i = 0; i < count; i++)
-            if (i * 128 + thread_of_warpgroup() < N)
-                st_shared(at + 4 * (uint32_t)(i * 128 + thread_of_warpgroup()), s.column[i]);
+        if (2 * thread_of_warpgroup() < N)
+            st_shared(at + undo_at + 4 * (uint32_t)thread_of_warpgroup(), __uint_as_float(s.columns));
         warpgroup_sync(group);
 #pragma unroll
         for (int j = 0; j < N / 8; j++) {
-            const float2 by = ld_shared_v2(at + 4 * (uint32_t)(8 * j + fragment_column()));
-            sums[4 * j] = sums[4 * j] * low.first * by.x * low.second;
-            sums[4 * j + 1] = sums[4 * j + 1] * low.first * by.y * low.second;
-            sums[4 * j + 2] = sums[4 * j + 2] * high.first * by.x * high.second;
-            sums[4 * j + 3] = sums[4 * j + 3] * high.first * by.y * high.second;
+            const unsigned two = ld_shared_u32(at + undo_at + 2 * (uint32_t)(8 * j + fragment_column()));
+            const float left = __uint_as_float(two << 16), right = __uint_as_float(two & 0xffff0000u);
+            sums[4 * j] = sums[4 * j] * low.first * left * low.second;
+            sums[4 * j + 1] = sums[4 * j + 1] * low.first * right * low.second;
+            sums[4 * j + 2] = sums[4 * j + 2] * high.first * left * high.second;
+            sums[4 * j + 3] = sums[4 * j + 3] * high.first * right * high.second;
         }
         int share;
         const matmul_tile here = place(tile, &share);
@@ -79,9 +79,14 @@ struct gemm_hi_lo_epilogue {
             terms.add_to_fragment(sums, here.m, here.n, group, rows, columns);
             gemm_activate(sums, terms.function);
         }
+        if (mapped) return slots{at}.put(sums, tile.number);
         store_pairs<N>(c + share * next, line, rows, columns, here, sums, group, pairs);
     }
     __device__ void end(void) const {}
+    template <class S>
+    __device__ void store(const matmul_plan &plan, int rank, uint32_t at) const {
+        if (mapped) store_tiles<S, float>(&map, plan, rank, at);
+    }
 };
 
 /* The launches of a product in these tiles. */
@@ -109,6 +114,7 @@ struct gemm_by_parts {
         e.pairs = (uintptr_t)e.c % 8 == 0 && e.line % 2 == 0;
         if (at.shares == 1) {
             e.terms = g.terms<float>();
+            e.mapped = gemm_lies_in_pieces(g.c) && make_map<float>(&e.map, lines_of(g.c), 64);
             return e;
         }
         e.c = part<float>(at.sums), e.line = gemm_share_line(g.c.columns), e.next = g.c.rows * e.line;

@@ -1,5 +1,6 @@
 /* Products in 16 bits by wgmma: the pipeline of cuda/gemm/matmul.cuh in the tiles of tiles.h. The sums leave by TMA, or
- * as fp32: C itself, or those of each share of K, which a second launch adds in their order. */
+ * as fp32: C itself, or those of each share of K, which a second launch adds in their order. fp32 leaves by TMA, too, where C lies
+ * in pieces of 16 bytes. */
 #ifndef RIDGE_GEMM_WGMMA_CUH
 #define RIDGE_GEMM_WGMMA_CUH
 
@@ -17,12 +18,13 @@ namespace ridge {
 template <typename T, int N>
 struct gemm_epilogue {
     CUtensorMap map;
-    float *wide; /* NULL: by the map */
+    float *wide; /* NULL: by the map, in 16 bits */
     int64_t line, next;
     float alpha;
     int rows, columns;
-    int across; /* 0, or columns of tiles of a share of K */
-    bool pairs; /* two neighbours of `wide` can be stored at once */
+    int across;  /* 0, or columns of tiles of a share of K */
+    bool pairs;  /* two neighbours of `wide` can be stored at once */
+    bool mapped; /* `wide` by the map */
     static constexpr int scratch = store_slots<T, N>::bytes;
     static bool waits(void) { return false; }
     struct state {};
@@ -31,7 +33,11 @@ struct gemm_epilogue {
     __device__ void finish(const matmul_tile &tile, const state &, float (&sums)[N / 2], uint32_t at, int group) const {
 #pragma unroll
         for (int i = 0; i < N / 2; i++) sums[i] *= alpha;
+        keep(tile, sums, at, group);
+    }
+    __device__ void keep(const matmul_tile &tile, const float (&sums)[N / 2], uint32_t at, int group) const {
         if (!wide) return store_slots<T, N>{at}.put(sums, tile.number);
+        if (mapped) return store_slots<float, N>{at}.put(sums, tile.number);
         const int share = across > 0 ? tile.n / N / across : 0;
         const matmul_tile here = {tile.m, tile.n - share * across * N, tile.part, tile.opens};
         store_pairs<N>(wide + share * next, line, rows, columns, here, sums, group, pairs);
@@ -39,7 +45,10 @@ struct gemm_epilogue {
     __device__ void end(void) const {}
     template <class S>
     __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
-        if (!wide) store_tiles<S, T>(&map, plan, rank, slots);
+        if (!wide)
+            store_tiles<S, T>(&map, plan, rank, slots);
+        else if (mapped)
+            store_tiles<S, float>(&map, plan, rank, slots);
     }
 };
 
@@ -107,8 +116,7 @@ struct gemm_terms_epilogue : gemm_epilogue<T, N> {
             terms.add_to_fragment(sums, tile.m, tile.n, group, this->rows, this->columns);
         }
         gemm_activate(sums, terms.function);
-        if (!this->wide) return store_slots<T, N>{at}.put(sums, tile.number);
-        store_pairs<N>(this->wide, this->line, this->rows, this->columns, tile, sums, group, this->pairs);
+        this->keep(tile, sums, at, group);
     }
     template <class S>
     __device__ void store(const matmul_plan &plan, int rank, uint32_t slots) const {
@@ -133,6 +141,7 @@ bool epilogue_of(gemm_epilogue<T, N> *e, const gemm_call &g, int shares, int clu
     } else if (g.wide) {
         e->wide = (float *)g.c.base, e->line = g.c.line;
         e->pairs = (uintptr_t)g.c.base % 8 == 0 && g.c.line % 2 == 0;
+        e->mapped = gemm_lies_in_pieces(g.c) && make_map<float>(&e->map, lines_of(g.c), 64);
     } else {
         return make_map<T>(&e->map, lines_of(g.c), 64);
     }

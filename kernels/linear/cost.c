@@ -115,7 +115,7 @@ static const skinny_rate SKINNY[SKINNY_WAYS] = {
     [SKINNY_STREAM] = {72, 8, 32, 1, 1.2, 0.47, 0, 1.9, 0.015},    /* 1024 x 1024 x 100: 6.5 us */
     [SKINNY_WGMMA] = {64, 8, 128, 1, 1.2, 0.8, 0.012, 1.9, 0.011}, /* the same: 7.3 us; 16 heads: more than 35 */
 };
-/* Of a wave besides, behind the first one: 16384 x 256 x 8 in 27 us. */
+/* Of a wave of single blocks behind the first one: 16384 x 256 x 8 in 27 us. */
 static const double SKINNY_WAVE = 3;
 /* With up to 56 classes the clusters of 16 rows were what was measured and ran up to 256 rows, the kernels of wgmma
  * beyond. Where a way was not measured it has to promise much. */
@@ -134,7 +134,8 @@ double skinny_cost(int way, const skinny_facts *f) {
     const double each = chunks * (r->each + r->each_class * n) + r->meet + r->meet_class * n;
     const double bytes = 4 * ((double)f->batch * ((double)f->depth + n * (double)f->heads) + (double)f->depth * n);
     if (way == SKINNY_STREAM && waves > 1) return INFINITY; /* it is made for a single wave */
-    const double cost = most(r->start + waves * each + (waves - 1) * SKINNY_WAVE, linear_pass_cost(bytes));
+    const double cost =
+        most(r->start + waves * each + (r->split == 1 ? (waves - 1) * SKINNY_WAVE : 0), linear_pass_cost(bytes));
     const bool wgmma = way == SKINNY_STREAM || way == SKINNY_WGMMA, few_rows = f->batch <= CLUSTER_ROWS;
     const bool unmeasured = n <= SKINNY_FEW && ((wgmma && few_rows) || (way == SKINNY_CLUSTER && !few_rows));
     return unmeasured && f->sm / 10 == 9 ? UNMEASURED * cost : cost;

@@ -180,8 +180,9 @@ static double packed_cost(const facts *f) {
 /* Tiles that wait for many beside them: 4629 x 1041 x 5375 in 716 us, twice those of few. */
 static double meeting(int64_t classes) { return classes > 1024 ? 1 + (double)(classes - 1024) / 4096 : 1; }
 
-/* Of the product's prediction, where there is little to multiply: 123727, 17 heads of 9 x 31 in 424 us. */
-static const double HEADS_SHALLOW = 1.6;
+/* Of the product's prediction: 1024, 16 heads of 1024 x 32 in 13.4 us; wider tiles, 203 rows, 3 of 173 x 171 in 14.9; where there is
+ * little to multiply, 123727, 17 of 9 x 31 in 424. */
+static const double HEADS_NARROW = 1.15, HEADS_WIDE = 1.4, HEADS_SHALLOW = 1.6;
 /* Likewise where tiles have to meet that have little to multiply: 1201, 61 of 131 x 487 in 240; of one head, in fp16:
  * 906235 x 57 x 135 in tf32 in 1719. */
 static const double HEADS_SHALLOW_MEETING = 3.2, SHALLOW_MEETING = 2.7;
@@ -198,7 +199,8 @@ static double tiles_heads_cost(const facts *f) {
            linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) * meeting(f->classes) *
                (f->depth <= 192 && f->classes > tile ? HEADS_SHALLOW_MEETING
                 : f->depth <= 64                     ? HEADS_SHALLOW
-                                                     : 1) +
+                : tile > LINEAR_TILE_NARROW          ? HEADS_WIDE
+                                                     : HEADS_NARROW) +
            (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
 }
 

@@ -9,6 +9,7 @@
 #include "cuda/ptx/bulk.cuh"
 #include "cuda/ptx/global.cuh"
 #include "cuda/ptx/mbarrier.cuh"
+#include "cuda/ptx/shared.cuh"
 #include "cuda/ptx/tensor.cuh"
 #include "cuda/tile/fragment.cuh"
 #include "cuda/tile/pack.cuh"
@@ -16,19 +17,37 @@
 
 namespace ridge {
 
-/* ---- wgmma fragments: 64 columns at a time through shared memory, two of them in flight ---- */
+/* ---- wgmma fragments: 128 bytes of each row at a time through shared memory, two of them in flight ---- */
 
 constexpr int tile_store_bytes = 2 * 64 * 128;
+template <typename T>
+constexpr int chunk_columns = 128 / sizeof(T);
 
-/* The thread's part of 64 columns of a warpgroup's sums, rounded, to a buffer of 64 swizzled lines. */
+/* The thread's part of a chunk of a warpgroup's sums to a buffer of 64 swizzled lines: of fp32, or rounded to 16 bits. */
+template <int Sums>
+__device__ inline void put_chunk_fp32(uint32_t buffer, const float (&v)[Sums], int chunk) {
+    const uint32_t at = buffer + (uint32_t)(fragment_column() % 4 * 4);
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const float *s = &v[(chunk * 4 + j) * 4 + 2 * half];
+            const int place = swizzle_128B(fragment_row(0) + 8 * half, 2 * j + fragment_column() / 4);
+            st_shared_v2(at + (uint32_t)place, s[0], s[1]);
+        }
+}
 template <typename T, int Sums>
 __device__ inline void put_chunk(uint32_t buffer, const float (&v)[Sums], int chunk) {
-    const int lane = (int)threadIdx.x % 32, line = thread_of_warpgroup() / 32 * 16 + lane % 16;
+    if constexpr (sizeof(T) == 4) {
+        put_chunk_fp32(buffer, v, chunk);
+    } else {
+        const int lane = (int)threadIdx.x % 32, line = thread_of_warpgroup() / 32 * 16 + lane % 16;
 #pragma unroll
-    for (int j = 0; j < 8; j += 2) {
-        const float *s = &v[(chunk * 8 + j) * 4];
-        stmatrix_x4(buffer + (uint32_t)swizzle_128B(line, j + lane / 16), cvt_rn_x2(T(), s[0], s[1]),
-                    cvt_rn_x2(T(), s[2], s[3]), cvt_rn_x2(T(), s[4], s[5]), cvt_rn_x2(T(), s[6], s[7]));
+        for (int j = 0; j < 8; j += 2) {
+            const float *s = &v[(chunk * 8 + j) * 4];
+            stmatrix_x4(buffer + (uint32_t)swizzle_128B(line, j + lane / 16), cvt_rn_x2(T(), s[0], s[1]),
+                        cvt_rn_x2(T(), s[2], s[3]), cvt_rn_x2(T(), s[4], s[5]), cvt_rn_x2(T(), s[6], s[7]));
+        }
     }
 }
 
@@ -80,13 +99,13 @@ struct store_epilogue {
 
 /* ---- the same by a thread of its own, so that nobody who multiplies waits for TMA ---- */
 
-/* A warpgroup's two slots of 64 x 64 elements on their way to C. Chunks of all its tiles take turns: number c has slot
+/* A warpgroup's two slots of 64 lines of 128 bytes on their way to C. Chunks of all its tiles take turns: number c has slot
  * c % 2.
  *
  *   ready     its four warps have written the slot     vacant    TMA has read it */
 template <typename T, int N>
 struct store_slots {
-    static constexpr int chunks = N / 64, bytes = tile_store_bytes + 1024;
+    static constexpr int width = chunk_columns<T>, chunks = N / width, bytes = tile_store_bytes + 1024;
     uint32_t at;
 
     __device__ uint32_t slot(int c) const { return at + (uint32_t)(c % 2 * 64 * 128); }
@@ -118,7 +137,7 @@ struct store_slots {
     }
     /* Column and row of C where a chunk of a warpgroup's begins. */
     __device__ static int2 place(const matmul_tile &tile, int group, int chunk) {
-        return make_int2(tile.n + chunk * 64, tile.m + group * 64);
+        return make_int2(tile.n + chunk * width, tile.m + group * 64);
     }
 };
 

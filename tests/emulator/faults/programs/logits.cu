@@ -24,4 +24,8 @@ static long softmax(const char *name, int rows, int classes) {
     return c.wrong;
 }
 
-int main(void) { return softmax("rows in registers", 70, 13) + softmax("rows of a cluster", 2, 8195) + softmax("rows that are read twice", 33, 16386) > 0; }
+int main(void) {
+    return softmax("rows in registers", 70, 13) + softmax("rows of a cluster", 2, 8195) +
+               softmax("rows that are read twice", 33, 16386) >
+           0;
+}
