@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "cuda/linear/loss_scratch.h"
+
 static double most(double a, double b) { return a > b ? a : b; }
 static double up(double n, double d) { return ceil(n / d); }
 
@@ -72,6 +74,8 @@ double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64
 static const double FFMA_CYCLES = 1700; /* a microsecond: 8192 x 4096 x 1000 in 1665 us */
 /* any_plan.h's cycles are of fp32 operands; of 16 bits these have to be widened. */
 static const double FFMA_16 = 1.15;
+/* The end of a tile of up to 64 classes of which it makes losses: 8 x 8 x 24 in 5.2 us, 8 x 8 x 2 in 3.3. */
+static const double FFMA_MEDIUM = 2;
 
 double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count) {
     const any_limits device = {.processors = sm_count > 0 ? sm_count : 1, .clusters = sm >= 90, .shared = 227 * 1024};
@@ -80,6 +84,16 @@ double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int byte
     const int64_t rows = narrow && count > 1 ? (m + 15) / 16 * 16 * count : m, columns = narrow ? n : n * count;
     const any_plan plan = any_plan_for(&device, rows, columns, k, least);
     return any_cycles(&device, plan, (double)rows, (double)columns, k) / FFMA_CYCLES * (bytes == 2 ? FFMA_16 : 1);
+}
+
+double linear_ffma_logits_cost(int64_t rows, int64_t classes, int64_t depth, int bytes, int sm, int sm_count,
+                               bool *whole) {
+    const any_limits device = {.processors = sm_count > 0 ? sm_count : 1, .clusters = sm >= 90, .shared = 227 * 1024};
+    const linear_fp32_plan p = linear_fp32_plan_of(&device, rows, classes, depth);
+    *whole = p.whole;
+    return (p.whole && p.product.tiles != ANY_SMALL ? FFMA_MEDIUM : 0) +
+           any_cycles(&device, p.product, (double)rows, (double)classes, depth) / FFMA_CYCLES *
+               (bytes == 2 ? FFMA_16 : 1);
 }
 
 double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes, int sm_count) {
@@ -147,8 +161,8 @@ double skinny_cost(int way, const skinny_facts *f) {
  * each column of the kernel, and for 16 rows of several heads; where blocks share a depth. Bytes of w's order in a
  * microsecond. From 160 drawn shapes (seeds 64021 and 5150) of an H200: 4223 x 11083 x 9 in f16 in 50 us, 4737 x 5615 x
  * 45 in bf16 in 66, 26520 x 120 x 8 in 7.2; ends of a depth of 3 to 32 (seed 90105). */
-static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 1.8,
-                    THIN_COLUMN = 0.015, THIN_HEADS = 0.5, THIN_CLUSTERS = 3, THIN_ORDER = 1.5e6;
+static const double THIN_STEP = 0.55, THIN_STEP_TILE = 0.03, THIN_EXACT_TILE = 0.12, THIN_ENDS = 2.0,
+                    THIN_COLUMN = 0.015, THIN_HEADS = 0.5, THIN_CLUSTERS = 3, THIN_ORDER = 7.5e5;
 /* Predictions: a tile of 32 rows and 64 columns of skinny/thin_outer.cuh, a step of its terms; a block's beginning. */
 static const double OUTER_TILE = 0.8, OUTER_STEP = 0.12, OUTER_ENDS = 2.7, OUTER_BYTES = 3.6e6;
 /* Eight rows a warp and turn of skinny/thin_across.cuh, by their tiles; its end. */

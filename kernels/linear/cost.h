@@ -26,6 +26,9 @@ typedef enum linear_pipe {
 double linear_pipe_cost(linear_pipe pipe, int64_t m, int64_t n, int64_t k, int64_t count, int sm_count);
 /* The same by fp32 multiply-adds; bytes: of an operand's element; least: see any_plan_for. */
 double linear_ffma_cost(int64_t m, int64_t n, int64_t k, int64_t count, int bytes, int least, int sm, int sm_count);
+/* That of logits whose losses are made behind it, of the same launch where rows are whole. */
+double linear_ffma_logits_cost(int64_t rows, int64_t classes, int64_t depth, int bytes, int sm, int sm_count,
+                               bool *whole);
 /* The same of a depth in shares, whose sums are added by another launch. */
 double linear_ffma_shares_cost(any_split split, int64_t m, int64_t n, int bytes, int sm_count);
 /* A pass that reads and writes so many bytes together, its launch included. */

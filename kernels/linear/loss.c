@@ -8,7 +8,7 @@ static const double MOST_BYTES = 1 << 30;
 /* What the passes' launches take besides. */
 static const double ENDS = 1;
 /* Of an H200's passes over rows: bytes a microsecond; microseconds of a launch that overlaps the one before. */
-static const double DRAM = 2.3e6, LAUNCH = 1.5;
+static const double DRAM = 2.0e6, LAUNCH = 1.5;
 
 static int inputs_of(const ce_places *at) { return 4 + (at->lse_in >= 0) + (at->dloss >= 0); }
 

@@ -211,6 +211,21 @@ static double thin_loss_cost(const facts *f) {
            across_cost(f->batch, f->depth, f->classes, f->bytes, exact, phases, f->sm_count);
 }
 
+/* Beside the products' predictions: their epilogues; what takes longer where x is not in pieces of 16 bytes, but for the launches:
+ * 2048 x 2048 x 8 in f32 in 75 us. */
+static const double FFMA_ENDS = 1.1, FFMA_APART = 0.2, FFMA_LEAST = 7;
+/* Where rows are whole, losses come with logits, and few gradients in one launch more. */
+static double ffma_cost(const facts *f) {
+    bool whole;
+    const bool few = f->gradients && any_is_few(f->batch, f->depth, f->classes);
+    double cost = linear_ffma_logits_cost(f->batch, f->classes, f->depth, f->bytes, f->sm, f->sm_count, &whole);
+    cost += FFMA_ENDS * (f->gradients ? 2 : 1);
+    if (!whole || (f->gradients && !few)) cost += between_cost(LINEAR_LOSS_FFMA, f);
+    if (f->gradients)
+        cost += product_cost(f, LINEAR_PIPES, 1) + product_cost(f, LINEAR_PIPES, 2) - (few ? linear_pass_cost(0) : 0);
+    return linear_tileable(&f->x, f->bytes) || cost < FFMA_LEAST ? cost : cost + FFMA_APART * (cost - FFMA_LEAST);
+}
+
 /* Copies of x and w and, in 16 bits, of dx and dw. */
 static double copies_bytes(const facts *f) {
     const double operands = f->bytes * (double)(f->batch + f->classes) * (double)f->depth;
@@ -235,6 +250,7 @@ static const double COPIED_FEW = 1;
 
 double linear_loss_microseconds(int way, const linear_loss_facts *f) {
     if (way == LINEAR_LOSS_FEW_ROWS) return few_rows_cost(f);
+    if (way == LINEAR_LOSS_FFMA) return ffma_cost(f);
     if (way == LINEAR_LOSS_COPIED) {
         const bool few_classes = f->gradients && f->classes <= THIN_COLUMNS;
         const facts copied = linear_loss_copied(f);

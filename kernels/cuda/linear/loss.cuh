@@ -84,23 +84,6 @@ ridge_status gradient_sums(const linear_loss_call &c, int64_t first, int64_t row
 
 /* ---- by fp32 multiply-adds: any types, strides and alignment ---- */
 
-/* The logits' tiles. whole: all classes are in one span, so losses and gradients come in one launch. */
-struct linear_fp32_plan {
-    any_plan product;
-    bool whole;
-};
-inline linear_fp32_plan linear_fp32_plan_of(const linear_loss_call &c) {
-    const int64_t m = c.x.rows, n = c.w.rows, k = c.x.columns;
-    const double launches = 8000; /* cycles of those that a whole row saves */
-    const any_limits device = any_device();
-    const auto cycles = [&](any_plan plan) { return any_cycles(&device, plan, (double)m, (double)n, k); };
-    if (n <= any_span(ANY_SMALL)) return {any_plan_with(&device, ANY_SMALL, m, n, k), true};
-    const any_plan best = any_plan_for(&device, m, n, k, linear_columns_least(m, n));
-    const any_plan medium = any_plan_with(&device, ANY_MEDIUM, m, n, k);
-    if (n <= any_span(ANY_MEDIUM) && cycles(medium) <= cycles(best) + launches) return {medium, true};
-    return {best, false};
-}
-
 template <typename T, typename G>
 struct linear_by_fp32 {
     /* One launch makes dx, dw and db. */
@@ -152,12 +135,14 @@ struct linear_by_fp32 {
     }
 
     static ridge_status losses(const linear_loss_call &c) {
-        const linear_fp32_plan plan = linear_fp32_plan_of(c);
+        const any_limits device = any_device();
+        const linear_fp32_plan plan = linear_fp32_plan_of(&device, c.x.rows, c.w.rows, c.x.columns);
         if (plan.whole) return losses_of_whole(c, 0, c.x.rows, plan.product);
         return statistics<false>(c, 0, c.x.rows, plan.product);
     }
     static ridge_status losses_and_gradient(const linear_loss_call &c, int64_t first, int64_t rows) {
-        const linear_fp32_plan plan = linear_fp32_plan_of(c);
+        const any_limits device = any_device();
+        const linear_fp32_plan plan = linear_fp32_plan_of(&device, c.x.rows, c.w.rows, c.x.columns);
         if (plan.whole) {
             RIDGE_TRY(losses_of_whole(c, first, rows, plan.product));
             return sums(c, first, rows);

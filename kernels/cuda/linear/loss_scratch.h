@@ -18,6 +18,26 @@ static inline int linear_columns_least(int64_t rows, int64_t classes) {
     return rows <= (1 << 18) && classes <= (1 << 18) && rows * classes <= (1 << 18) ? 16 : 64;
 }
 
+/* The tiles of logits by multiply-adds. whole: all classes are in one span, so losses and gradients come in one launch. */
+typedef struct linear_fp32_plan {
+    any_plan product;
+    bool whole;
+} linear_fp32_plan;
+static inline linear_fp32_plan linear_fp32_plan_of(const any_limits *device, int64_t rows, int64_t classes,
+                                                   int64_t depth) {
+    const double m = (double)rows, n = (double)classes, launches = 8000; /* cycles of those that a whole row saves */
+    const any_plan small = any_plan_with(device, ANY_SMALL, rows, classes, depth);
+    const any_plan medium = any_plan_with(device, ANY_MEDIUM, rows, classes, depth);
+    const any_plan best = any_plan_for(device, rows, classes, depth, linear_columns_least(rows, classes));
+    linear_fp32_plan p = {best, false};
+    if (classes <= any_span(ANY_SMALL))
+        p.product = small, p.whole = true;
+    else if (classes <= any_span(ANY_MEDIUM) &&
+             any_cycles(device, medium, m, n, depth) <= any_cycles(device, best, m, n, depth) + launches)
+        p.product = medium, p.whole = true;
+    return p;
+}
+
 /* Gradients of the logits are made for so many rows at a time that they take at most this. */
 #define LINEAR_GRADIENT_BYTES ((int64_t)1 << 30)
 /* fp32 operands are split for the tensor cores where the hi and lo parts take at most this. */
