@@ -24,8 +24,8 @@ static const double COLD = 0.5;
  * 105 us by six slices of 63 blocks and in 68 by eight. */
 enum { SKINNY = GEMM_TILE_ROWS / 2, SKINNY_SHARES = 2 };
 static const double SKINNY_DRAM = 0.75, SKINNY_SLICE = GEMM_TILE_ROWS * GEMM_SLICE * 2, SKINNY_LATENCY = 2.7;
-/* Of an element of a tile, from registers to shared memory: 128 x 256 in 1 us. Of one in fp32, to memory, by TMA or in pairs, and one by one:
- * 7503 x 8553 x 589, f16, in 219 us, 3485 x 13809 x 695, tf32 and odd lines, in 345. */
+/* Of an element of a tile, from registers to shared memory: 128 x 256 in 1 us. Of one in fp32, to memory, by TMA or in pairs, and
+ * one by one: 7503 x 8553 x 589, f16, in 219 us, 3485 x 13809 x 695, tf32 and odd lines, in 345. */
 static const double STORE = 3.0e-5, STORE_PAIRS = 2.2e-4, STORE_APART = 6.7e-4;
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }

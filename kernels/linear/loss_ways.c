@@ -245,19 +245,14 @@ static double few_rows_cost(const facts *f) {
            linear_few_rows_cost(f->batch, f->classes, f->depth, 1, f->bytes, gradients, !along, f->sm_count);
 }
 
-/* Gradients of few classes by copies, of the prediction: 200045 x 98 x 14 in f16 in 450 us, predicted 260. */
-static const double COPIED_FEW = 1;
-
 double linear_loss_microseconds(int way, const linear_loss_facts *f) {
     if (way == LINEAR_LOSS_FEW_ROWS) return few_rows_cost(f);
     if (way == LINEAR_LOSS_FFMA) return ffma_cost(f);
     if (way == LINEAR_LOSS_COPIED) {
-        const bool few_classes = f->gradients && f->classes <= THIN_COLUMNS;
         const facts copied = linear_loss_copied(f);
         const int inner = linear_loss_of_copied(&copied, 0);
         const double by_copies = inner < 0 ? 0 : linear_loss_microseconds(inner, &copied);
-        return linear_copy_cost(copies_bytes(f) * (1 + (double)copied.depth / (double)f->depth)) +
-               (few_classes ? COPIED_FEW : 1) * by_copies;
+        return linear_copy_cost(copies_bytes(f) * (1 + (double)copied.depth / (double)f->depth)) + by_copies;
     }
     const skinny_facts s = skinny_of(f);
     const int pipe = way == LINEAR_LOSS_SPLIT   ? LINEAR_PIPE_SPLIT
