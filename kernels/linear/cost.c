@@ -121,17 +121,16 @@ double linear_few_rows_cost(int64_t batch, int64_t depth, int64_t outputs, int64
 typedef struct skinny_rate {
     int rows, split, chunk, resident; /* rows of a tile; blocks that share its depth; steps of a chunk; blocks an SM */
     double start, each, each_class, meet, meet_class;
+    double wave; /* of each wave of blocks but the first: narrow, 16384 x 256 x 8 in 27 us */
 } skinny_rate;
 static const skinny_rate SKINNY[SKINNY_WAYS] = {
-    [SKINNY_SINGLE] = {16, 1, 64, 1, 1.6, 1.0, 0.012, 0, 0},       /* loads of 4 bytes, a chunk at a time */
-    [SKINNY_NARROW] = {16, 1, 128, 2, 1.2, 1.1, 0, 0, 0},          /* 4096 x 4096 x 8: 43 us */
-    [SKINNY_SHARED] = {16, 4, 128, 1, 1.2, 1.05, 0, 1.0, 0},       /* better than narrow from a depth of 256 on */
-    [SKINNY_CLUSTER] = {16, 8, 64, 2, 1.2, 0.9, 0, 1.3, 0},        /* 256 x 512 x 50: 3.5 us */
-    [SKINNY_STREAM] = {72, 8, 32, 1, 1.2, 0.47, 0, 1.9, 0.015},    /* 1024 x 1024 x 100: 6.5 us */
-    [SKINNY_WGMMA] = {64, 8, 128, 1, 1.2, 0.8, 0.012, 1.9, 0.011}, /* the same: 7.3 us; 16 heads: more than 35 */
+    [SKINNY_SINGLE] = {16, 1, 64, 1, 1.6, 1.0, 0.012, 0, 0, 3},       /* loads of 4 bytes, a chunk at a time */
+    [SKINNY_NARROW] = {16, 1, 128, 2, 1.2, 1.1, 0, 0, 0, 3},          /* 4096 x 4096 x 8: 43 us */
+    [SKINNY_SHARED] = {16, 4, 128, 1, 1.2, 1.05, 0, 1.0, 0, 0},       /* better than narrow from a depth of 256 on */
+    [SKINNY_CLUSTER] = {16, 8, 64, 2, 1.2, 0.9, 0, 1.3, 0, 0},        /* 256 x 512 x 50: 3.5 us */
+    [SKINNY_STREAM] = {72, 8, 32, 1, 1.2, 0.47, 0, 1.9, 0.015, 0},    /* 1024 x 1024 x 100: 6.5 us */
+    [SKINNY_WGMMA] = {64, 8, 128, 1, 1.2, 0.8, 0.012, 1.9, 0.011, 0}, /* the same: 7.3 us; 16 heads: more than 35 */
 };
-/* Of a wave of single blocks behind the first one: 16384 x 256 x 8 in 27 us. */
-static const double SKINNY_WAVE = 3;
 /* With up to 56 classes the clusters of 16 rows were what was measured and ran up to 256 rows, the kernels of wgmma
  * beyond. Where a way was not measured it has to promise much. */
 enum { CLUSTER_ROWS = 256 };
@@ -149,8 +148,7 @@ double skinny_cost(int way, const skinny_facts *f) {
     const double each = chunks * (r->each + r->each_class * n) + r->meet + r->meet_class * n;
     const double bytes = 4 * ((double)f->batch * ((double)f->depth + n * (double)f->heads) + (double)f->depth * n);
     if (way == SKINNY_STREAM && waves > 1) return INFINITY; /* it is made for a single wave */
-    const double cost =
-        most(r->start + waves * each + (r->split == 1 ? (waves - 1) * SKINNY_WAVE : 0), linear_pass_cost(bytes));
+    const double cost = most(r->start + waves * each + (waves - 1) * r->wave, linear_pass_cost(bytes));
     const bool wgmma = way == SKINNY_STREAM || way == SKINNY_WGMMA, few_rows = f->batch <= CLUSTER_ROWS;
     const bool unmeasured = n <= SKINNY_FEW && ((wgmma && few_rows) || (way == SKINNY_CLUSTER && !few_rows));
     return unmeasured && f->sm / 10 == 9 ? UNMEASURED * cost : cost;

@@ -189,6 +189,11 @@ static const double HEADS_SHALLOW_MEETING = 3.2, SHALLOW_MEETING = 2.7;
 static double shallow(int64_t depth, int64_t classes, int64_t tile) {
     return depth <= 64 && classes > tile ? SHALLOW_MEETING : 1;
 }
+static double heads_factor(const facts *f, int64_t tile) {
+    if (f->depth <= 192 && f->classes > tile) return HEADS_SHALLOW_MEETING;
+    if (f->depth <= 64) return HEADS_SHALLOW;
+    return tile > LINEAR_TILE_NARROW ? HEADS_WIDE : HEADS_NARROW;
+}
 static double tiles_heads_cost(const facts *f) {
     const int64_t tile = linear_heads_tile(f->classes);
     const linear_pipe pipe = tile == LINEAR_TILE_NARROW   ? LINEAR_PIPE_16_NARROW
@@ -197,10 +202,7 @@ static double tiles_heads_cost(const facts *f) {
     const double p = (double)f->batch * (double)f->heads * (double)f->classes;
     return packed_cost(f) +
            linear_pipe_cost(pipe, f->batch, f->classes, f->depth, f->heads, f->sm_count) * meeting(f->classes) *
-               (f->depth <= 192 && f->classes > tile ? HEADS_SHALLOW_MEETING
-                : f->depth <= 64                     ? HEADS_SHALLOW
-                : tile > LINEAR_TILE_NARROW          ? HEADS_WIDE
-                                                     : HEADS_NARROW) +
+               heads_factor(f, tile) +
            (tile == LINEAR_TILE_NARROW ? linear_bytes_cost(f->bytes * p) : 0);
 }
 
