@@ -1,5 +1,5 @@
 /* Losses of rows of logits, and gradients in the place of the logits: teams of four lanes, whose second block has fewer rows
- * than teams, and rows that are read twice. */
+ * than teams, rows of a cluster, and rows that a block reads twice. Labels lie in all blocks of a cluster. */
 #include "linear/loss_rows.cu"
 #include "program.h"
 
@@ -12,7 +12,8 @@ static long losses(const char *name, int rows, int classes) {
     std::vector<int> label((size_t)rows);
     for (size_t i = 0; i < count; i++) z[i] = 4.0f * value_of((unsigned)i);
     for (int j = 0; j < classes; j++) bias[(size_t)j] = value_of((unsigned)(j + 77));
-    for (int i = 0; i < rows; i++) dloss[(size_t)i] = value_of((unsigned)(i + 5)), label[(size_t)i] = i * 7 % classes;
+    for (int i = 0; i < rows; i++)
+        dloss[(size_t)i] = value_of((unsigned)(i + 5)), label[(size_t)i] = (i + 1) * 5003 % classes;
     ridge::loss_of_logits r = {};
     float *const at = device_array<float>(count, z.data()), *const to = device_array<float>((size_t)rows, loss.data());
     r.z = at, r.gradient = at, r.line = line, r.rows = rows, r.classes = classes, r.loss = to;
@@ -40,4 +41,8 @@ static long losses(const char *name, int rows, int classes) {
     return c.wrong;
 }
 
-int main(void) { return losses("rows in registers", 70, 13) + losses("rows that are read twice", 2, 8195) > 0; }
+int main(void) {
+    return losses("rows in registers", 70, 13) + losses("rows of a cluster", 3, 12301) +
+               losses("rows that are read twice", 2, LOGITS_OF_CLUSTER + 3) >
+           0;
+}
